@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A remembered leaf is proven unchanged by its frame's latch version alone: a frame gets another
+// A known leaf is proven unchanged by its frame's latch version alone: a frame gets another
 // page, and a page new bytes, only under the exclusive latch. Page numbers prove nothing, because a
 // page may have been freed and its image on disk be an old one.
 #include "btree/cursor.h"
@@ -28,7 +28,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   ancestors_.Clear();
   descent_ = Descent(*tree);
   descent_.Remember(&ancestors_);
-  remembered_ = {};
+  known_leaf_ = {};
   detour_ = nullptr;
   leaves_walked_ = 0;
   to_neighbour_ = false;
@@ -40,17 +40,17 @@ NodeView Cursor::View() const { return NodeView({leaf_.page(), tree_->pool()->pa
 
 Status Cursor::AtEnd() {
   leaf_.Release();
-  remembered_ = {};
+  known_leaf_ = {};
   on_entry_ = false;
   return Status(Code::kEndOfRange);
 }
 
 bool Cursor::TryRelatchHere() {
   if (leaf_.held()) return true;
-  if (remembered_.frame == nullptr) return false;
-  if (!remembered_.frame->latch.TryShareFromOptimistic(remembered_.version)) return false;
+  if (known_leaf_.frame == nullptr) return false;
+  if (!known_leaf_.frame->latch.TryShareFromOptimistic(known_leaf_.version)) return false;
   leaf_ =
-      PageGuard(remembered_.frame, const_cast<std::byte*>(remembered_.page), LatchMode::kShared);
+      PageGuard(known_leaf_.frame, const_cast<std::byte*>(known_leaf_.page), LatchMode::kShared);
   return true;
 }
 
@@ -180,14 +180,14 @@ Status Cursor::StepToRight() {
 /// Writers of this leaf need not wait for the disk. Only a leaf that is unchanged afterwards proves
 /// that its neighbour still exists; damage is found when it is fixed from there.
 Status Cursor::ReadUnlatched(PageId page) {
-  remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
+  known_leaf_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
   const FixHint hint = HintForRight();
   static_cast<void>(tree_->pool()->Fix(
       page, LatchMode::kShared,
       hint == FixHint::kScan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
   if (TryRelatchHere()) return Status::Ok();
-  remembered_ = {};
+  known_leaf_ = {};
   return Status(Code::kRestart);
 }
 
@@ -365,7 +365,7 @@ uint16_t Cursor::leaf_entries() const { return static_cast<uint16_t>(View().coun
 
 void Cursor::LetGo() {
   leaf_.Release();
-  remembered_ = {};
+  known_leaf_ = {};
   on_entry_ = false;
   key_valid_ = false;
 }
@@ -374,7 +374,7 @@ void Cursor::Unlatch() {
   if (!leaf_.held()) return;
   if (on_entry_) static_cast<void>(key());
   // No writer is inside while we share the latch: this version is that of the bytes seen.
-  remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
+  known_leaf_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
 }
 

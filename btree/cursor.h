@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "btree/descent.h"
+#include "btree/direction.h"
 #include "btree/leaf_directory.h"
 #include "btree/node.h"
 #include "btree/node_search.h"
@@ -58,6 +59,13 @@ class Cursor {
   /// entry after it, Prev the last before it). kEndOfRange at the ends.
   Status Next();
   Status Prev();
+  /// Next or Prev.
+  Status Step(Direction direction) { return direction == Direction::kForward ? Next() : Prev(); }
+  /// SeekAtLeast or SeekBefore; without a key SeekFirst or SeekLast.
+  Status Seek(Direction direction, const Bytes* key) {
+    if (key == nullptr) return direction == Direction::kForward ? SeekFirst() : SeekLast();
+    return direction == Direction::kForward ? SeekAtLeast(*key) : SeekBefore(*key);
+  }
 
   [[nodiscard]] bool latched() const { return leaf_.held(); }
   /// REQUIRES: latched on an entry. The key is assembled into the cursor's buffer (prefix +
@@ -79,14 +87,14 @@ class Cursor {
     key_valid_ = false;
   }
 
-  /// Releases the latch; remembers key, frame and version for Next/Prev/Relatch.
+  /// Releases the latch; Next and Prev go on from here.
   void Unlatch();
   /// Releases the latch and forgets the place; allocates nothing.
   void LetGo();
 
  private:
-  /// Where the cursor was when it released its latch.
-  struct Remembered {
+  /// The leaf that was latched last, and what proves that it is still the same: a short way back.
+  struct KnownLeaf {
     Frame* frame = nullptr;
     const std::byte* page = nullptr;
     Latch::Version version = 0;
@@ -129,11 +137,11 @@ class Cursor {
   const LeafDirectory* detour_ = nullptr;
   PageGuard leaf_;
   PageNumber leaf_page_{0};
-  Remembered remembered_;
+  KnownLeaf known_leaf_;
   uint16_t slot_ = 0;
   uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
   bool to_neighbour_ = false;   ///< the last seek that left its leaf went to the right neighbour
-  bool on_entry_ = false;       ///< slot_ is an entry of the latched or remembered leaf
+  bool on_entry_ = false;       ///< slot_ is an entry of the latched or known leaf
   bool key_valid_ = false;      ///< key_ is the key of the current entry
   std::vector<std::byte> key_;  ///< capacity is kept
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress

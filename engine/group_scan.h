@@ -50,7 +50,7 @@ class GroupScan : private EntryGate {
     Bytes high{};
     bool is_group = false;  ///< `low` is the prefix of one whole group, and `high` is just after it
   };
-  enum class Direction : uint8_t { kForward, kBackward };
+  using Direction = rowan::Direction;
 
   /// Both outlive the scan. The cursor's scan is opened and closed by its owner, on the index.
   GroupScan(TableCursor* cursor, const KeyParts* parts, const GroupWinners& winners)

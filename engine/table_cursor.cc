@@ -46,19 +46,17 @@ void TableCursor::OpenScan(uint32_t index) {
   SetGate(nullptr);
   scan_open_ = true;
   cursor_open_ = false;
-  place_ = Place::kNone;
+  cursor_.Forget();
   view_ = {};
-  end_.clear();
-  start_.clear();
 }
 
 void TableCursor::CloseScan() {
   if (cursor_open_) cursor_.Close();
+  cursor_.Forget();
   if (clustered_open_) clustered_.Close();
   cursor_open_ = false;
   clustered_open_ = false;
   scan_open_ = false;
-  place_ = Place::kNone;
   view_ = {};
   filter_ = nullptr;
   SetGate(nullptr);
@@ -70,18 +68,13 @@ Status TableCursor::LetGo() {
   if (clustered_open_) clustered_.LetGo();
   cursor_open_ = false;
   clustered_open_ = false;
-  place_ = Place::kNone;
   view_ = {};
   return Status(Code::kOutOfMemory, kMemoryRanOut);
 }
 
 void TableCursor::Suspend() {
-  if (place_ == Place::kCursor && !view_.key.empty()) {
-    resume_key_.assign(view_.key.begin(), view_.key.end());
-    place_ = Place::kKey;
-  }
   view_ = {};
-  if (cursor_open_) cursor_.Close();
+  cursor_.Suspend();
   if (clustered_open_) clustered_.Close();
   cursor_open_ = false;
   clustered_open_ = false;
@@ -94,19 +87,17 @@ Status TableCursor::PrepareRead(ReadMode mode, uint32_t index) {
                                      : session_->CheckCanTellNewer(*table_);
 }
 
-void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
-                       ReadOptions options) {
+ReadOptions TableCursor::OptionsFor(EntryKeys* keys, uint32_t index, ReadOptions options) const {
   *keys = {codec_, index};
   if (index != 0) options.row_key = {FindRowKey, keys};
   if (salvage_ != nullptr) options.detour = salvage_->DetourOf(index);
-  cursor->Open(session_->txn(), table_->index(index), options);
+  return options;
 }
 
 Status TableCursor::OpenCursor() {
   if (cursor_open_) return Status::Ok();
   if (const Status status = PrepareRead(options_.mode, index_); !status.ok()) return status;
-  Open(&cursor_, &entry_keys_, index_, options_);
-  if (!end_.empty()) cursor_.SetEnd(end_);
+  cursor_.Bind(session_->txn(), table_->index(index_), OptionsFor(&entry_keys_, index_, options_));
   cursor_open_ = true;
   return Status::Ok();
 }
@@ -122,131 +113,75 @@ Status TableCursor::OpenClustered() {
   return Status::Ok();
 }
 
-void TableCursor::SetEnd(Bytes end) {
-  if (end.empty() && end_.empty()) return;
-  end_.assign(end.begin(), end.end());
-  if (cursor_open_) cursor_.SetEnd(end_);
-}
-
 // --- moving ---
 
 Status TableCursor::SeekAtLeast(Bytes key, void* record) {
-  return Move(&key, true, record, [&] {
-    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-    const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
-    if (!status.ok()) StayInGap(key);
-    return status;
-  });
+  return Move(&key, Direction::kForward, record, [&] { return cursor_.SeekAtLeast(key, &view_); });
 }
 
 Status TableCursor::SeekBefore(Bytes key, void* record) {
-  return Move(&key, false, record, [&] {
-    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-    const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
-    if (!status.ok()) StayInGap(key);
-    return status;
-  });
+  return Move(&key, Direction::kBackward, record, [&] { return cursor_.SeekBefore(key, &view_); });
 }
 
 Status TableCursor::SeekFirst(void* record) {
-  constexpr Bytes kStart;
-  return Move(&kStart, true, record, [&] {
-    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-    const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
-    if (!status.ok()) StayOutside(true);
-    return status;
-  });
+  constexpr Bytes kEnd;
+  return Move(&kEnd, Direction::kForward, record, [&] { return cursor_.SeekFirst(&view_); });
 }
 
 Status TableCursor::SeekLast(void* record) {
   constexpr Bytes kEnd;
-  return Move(&kEnd, false, record, [&] {
-    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-    const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
-    if (!status.ok()) StayOutside(false);
-    return status;
-  });
-}
-
-Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
-  return OrLetGo([&] { return FindNumber(from, end, ordinal, record); });
-}
-
-Status TableCursor::FindNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  end_.assign(end.begin(), end.end());
-  const Status status =
-      StepUntilRow(cursor_.SeekNumber(from, end, ordinal, &view_), ordinal.forward, record);
-  if (!status.ok()) StayOutside(ordinal.forward);
-  return status;
+  return Move(&kEnd, Direction::kBackward, record, [&] { return cursor_.SeekLast(&view_); });
 }
 
 Status TableCursor::Next(void* record) {
-  return Move(nullptr, true, record, [&] {
-    if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
-    Status status = Step(true);
-    if (status.ok()) [[likely]] {  // as a rule the row is here: without the loop
-      status = PutRow(record);
-      if (status.ok()) [[likely]]
-        return status;
-      if (PassesRow(&status, record)) status = Status(Code::kNotFound);
-      if (status.Is(Code::kNotFound)) status = StepUntilRow(LeaveEntry(), true, record);
-    } else {
-      status = StepUntilRow(status, true, record);
-    }
-    if (!status.ok()) StayOutside(true);
-    return status;
+  return Move(nullptr, Direction::kForward, record, [&] {
+    return lock_current_ ? LockAndStep(Direction::kForward) : cursor_.Next(&view_);
   });
 }
 
 Status TableCursor::Prev(void* record) {
-  return Move(nullptr, false, record, [&] {
-    if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
-    const Status status = StepUntilRow(Step(false), false, record);
-    if (!status.ok()) StayOutside(false);
+  return Move(nullptr, Direction::kBackward, record, [&] {
+    return lock_current_ ? LockAndStep(Direction::kBackward) : cursor_.Prev(&view_);
+  });
+}
+
+Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
+  return OrLetGo([&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    const Status found = cursor_.SeekNumber(from, end, ordinal, &view_);
+    const Status status = StepUntilRow(found, ordinal.direction, record);
+    if (!status.ok()) cursor_.StayOutside(ordinal.direction);
     return status;
   });
 }
 
-Status TableCursor::Step(bool forward) {
-  if (lock_current_) [[unlikely]] {
-    lock_current_ = false;
-    if (cursor_.current_is_unlocked()) return cursor_.LockCurrent(&view_);
+Status TableCursor::PrepareMove(const Bytes* from) {
+  if (salvage_ != nullptr) NotePlace(from);
+  return OpenCursor();
+}
+
+Status TableCursor::GoOn(Status status, const Bytes* from, Direction direction, void* record) {
+  if (!status.ok()) status = StepUntilRow(status, direction, record);
+  if (status.ok()) return status;
+  view_ = {};
+  if (Salvages(status)) return PassDamage(direction, record);
+  if (from != nullptr && !from->empty()) {
+    cursor_.Stay(ScanPlace::Kind::kInGap, *from);
+  } else {
+    cursor_.StayOutside(direction);
   }
-  return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
+  return status;
+}
+
+Status TableCursor::LockAndStep(Direction direction) {
+  lock_current_ = false;
+  return cursor_.current_is_unlocked() ? cursor_.LockCurrent(&view_)
+                                       : cursor_.Step(direction, &view_);
 }
 
 bool TableCursor::WillReadAgain() {
   lock_current_ = source_ == Source::kScan && cursor_open_ && cursor_.current_is_unlocked();
   return lock_current_;
-}
-
-void TableCursor::StayInGap(Bytes key) {
-  if (key.data() != resume_key_.data()) resume_key_.assign(key.begin(), key.end());
-  place_ = Place::kGap;
-}
-
-void TableCursor::StayOutside(bool forward) {
-  const ByteBuffer& bound = forward ? end_ : start_;
-  if (!bound.empty()) return StayInGap(bound);
-  place_ = forward ? Place::kPastEnd : Place::kBeforeStart;
-}
-
-Status TableCursor::Resume(bool forward, void* record) {
-  switch (place_) {
-    case Place::kKey: {
-      if (!forward) return SeekBefore(resume_key_, record);
-      if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-      const Status status = StepUntilRow(cursor_.SeekAfter(resume_key_, &view_), true, record);
-      if (!status.ok()) StayOutside(true);
-      return status;
-    }
-    case Place::kGap:
-      return forward ? SeekAtLeast(resume_key_, record) : SeekBefore(resume_key_, record);
-    case Place::kPastEnd: return forward ? Status(Code::kEndOfRange) : SeekLast(record);
-    case Place::kBeforeStart: return forward ? SeekFirst(record) : Status(Code::kEndOfRange);
-    default: return forward ? SeekFirst(record) : SeekLast(record);
-  }
 }
 
 Status TableCursor::GetRow(Bytes clustered_key, void* record) {
@@ -258,13 +193,10 @@ Status TableCursor::FindRow(Bytes clustered_key, void* record) {
   const Status status = clustered_.Get(clustered_key, &row_view_);
   const bool scanned = scan_open_ && index_ == 0;
   if (!status.ok()) {
-    if (scanned) StayInGap(clustered_key);
+    if (scanned) cursor_.Stay(ScanPlace::Kind::kInGap, clustered_key);
     return status.Is(Code::kSkipped) ? Status(Code::kNotFound) : status;
   }
-  if (scanned) {
-    resume_key_.assign(clustered_key.begin(), clustered_key.end());
-    place_ = Place::kKey;
-  }
+  if (scanned) cursor_.Stay(ScanPlace::Kind::kAtKey, clustered_key);
   source_ = Source::kLookup;
   return Decode(clustered_key, row_view_.value, record);
 }
@@ -277,47 +209,30 @@ void TableCursor::UnlockCurrent() {
   if (scanned && cursor_open_) cursor_.UnlockCurrent();
 }
 
-Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
-  for (;;) {
+Status TableCursor::StepUntilRow(Status status, Direction direction, void* record) {
+  for (;; status = Advance(direction)) {
     if (status.ok()) {
-      place_ = Place::kCursor;
-      if (!forward && BeforeStart()) {
-        if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
-        return Status(Code::kEndOfRange);
-      }
       status = PutRow(record);
-      if (PassesRow(&status, record)) status = Status(Code::kNotFound);
-      if (!status.Is(Code::kNotFound)) return status;
-      LeaveEntry().Ignore();  // the way goes on below
-    } else if (!status.Is(Code::kSkipped)) {
-      view_ = {};
-      return status;
+      if (!status.ok()) status = LeaveEntry(status, record);
     }
+    if (!status.Is(Code::kSkipped)) return status;
     if (session_->interrupted()) return Status(Code::kInterrupted);
-    status = Advance(forward);
   }
 }
 
-Status TableCursor::LeaveEntry() {
+Status TableCursor::LeaveEntry(Status status, void* record) {
+  if (!PassesRow(&status, record) && !status.Is(Code::kNotFound)) return status;
   // No row here: at READ COMMITTED the entry's lock is not kept either.
   if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
   return Status(Code::kSkipped);
 }
 
-Status TableCursor::Advance(bool forward) {
-  if (go_on_.empty()) return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
-  const Bytes key = std::exchange(go_on_, {});
-  return forward ? cursor_.SeekAtLeast(key, &view_) : cursor_.SeekBefore(key, &view_);
+Status TableCursor::Advance(Direction direction) {
+  if (go_on_.empty()) return cursor_.Step(direction, &view_);
+  return cursor_.Seek(direction, std::exchange(go_on_, {}), &view_);
 }
 
 // --- entry to record; kNotFound: no row here, go on ---
-
-Status TableCursor::PutRow(void* record) {
-  source_ = Source::kScan;
-  if (index_ == 0 && gate_ == nullptr) [[likely]]
-    return Decode(view_.key, view_.value, record);
-  return PutRowOfEntry(record);
-}
 
 Status TableCursor::PutRowOfEntry(void* record) {
   if (gate_ != nullptr && !gate_->Admits(view_.key, view_.value, &go_on_)) {
@@ -387,7 +302,7 @@ Status TableCursor::CheckStillMatches(const void* record) {
 Status TableCursor::CheckStillThere() {
   EntryKeys keys;
   VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index_, options_);
+  cursor.Open(session_->txn(), table_->index(index_), OptionsFor(&keys, index_, options_));
   VersionView view;
   return cursor.Get(view_.key, &view);
 }

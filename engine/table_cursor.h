@@ -5,7 +5,8 @@
 // first, then row; an entry whose row is gone is stepped over. Consistent reads open the
 // session's snapshot when none is open.
 //
-// A scan survives the end of a statement: Suspend keeps the position as a key.
+// The cursor on the index knows where the scan is, which survives the end of a statement as a key;
+// this class makes rows of its entries.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -79,18 +80,16 @@ class TableCursor : private RowCodec::BlobReader {
   // --- of the engine. Index 0 is the clustered one ---
   void OpenScan(uint32_t index);
   void CloseScan();
-  /// The statement ends while the scan stays open: remember the place, let go of the cursor.
+  /// The statement ends while the scan stays open.
   void Suspend();
   [[nodiscard]] bool scan_open() const { return scan_open_; }
   [[nodiscard]] uint32_t index() const { return index_; }
   void set_entry_only(bool entry_only) { entry_only_ = entry_only; }
 
   /// Forward scans stop before `end` (empty: no bound). Stays until changed or the scan is closed.
-  void SetEnd(Bytes end);
+  void SetEnd(Bytes end) { cursor_.SetEnd(end); }
   /// Backward scans stop after the last entry before `start` (empty: no bound). Stays likewise.
-  void SetStart(Bytes start) {
-    if (!start.empty() || !start_.empty()) start_.assign(start.begin(), start.end());
-  }
+  void SetStart(Bytes start) { cursor_.SetStart(start); }
   Status SeekAtLeast(Bytes key, void* record);
   Status SeekBefore(Bytes key, void* record);
   Status SeekFirst(void* record);
@@ -166,9 +165,6 @@ class TableCursor : private RowCodec::BlobReader {
                      ReadMeter* session = nullptr);
 
  private:
-  /// Where the next step starts from: nowhere yet, the cursor's entry, the entry with `resume_key_`
-  /// (which may be gone), between the entries before and at `resume_key_`, outside at an end.
-  enum class Place : uint8_t { kNone, kCursor, kKey, kGap, kPastEnd, kBeforeStart };
   /// Which cursors hold the locks of the row read last.
   enum class Source : uint8_t { kNone, kScan, kLookup, kScanAndLookup };
   /// Tells a cursor on a secondary index where its entries keep the clustered key.
@@ -183,11 +179,10 @@ class TableCursor : private RowCodec::BlobReader {
            options_.mode != ReadMode::kLockExclusive;
   }
   Result<bool> FindDetour(uint32_t index);
-  /// From where to go on when a step meets damage: `from`, or where the scan is if it is null. An
-  /// empty key: from the end of the index.
+  /// Notes from where to go on if a step meets damage.
   void NotePlace(const Bytes* from);
   /// A step met damage: goes on after it from the place noted.
-  Status PassDamage(bool forward, void* record);
+  Status PassDamage(Direction direction, void* record);
   /// The row cannot be read though its entry can: true if it is left out.
   bool PassesRow(Status* status, void* record);
 
@@ -200,24 +195,34 @@ class TableCursor : private RowCodec::BlobReader {
       return LetGo();
     }
   }
-  /// A step of the scan, from an end or a key (`from`; null: from where it is), which goes on after
-  /// damage. Once a row: `step` is a lambda that is compiled into its caller, so that the `try`
-  /// needs no frame of its own.
+  /// Moves the cursor by `step` and on to the next entry with a row, which it puts into the record.
+  /// `from`: the key or the end (empty) that it starts from; null: where the scan is. As a rule the
+  /// first entry has a row: then all is done here, in one frame.
   template <typename Step>
-  Status Move(const Bytes* from, bool forward, void* record, Step step) {
-    if (salvage_ != nullptr) [[unlikely]]
-      NotePlace(from);
-    const Status status = OrLetGo(step);
-    if (status.ok()) [[likely]]
-      return status;
-    return Salvages(status) ? PassDamage(forward, record) : status;
+  Status Move(const Bytes* from, Direction direction, void* record, Step step) {
+    return OrLetGo([&] {
+      if (!cursor_open_ || salvage_ != nullptr) [[unlikely]] {
+        if (const Status ready = PrepareMove(from); !ready.ok()) return ready;
+      }
+      Status status = step();
+      if (status.ok()) [[likely]] {
+        status = PutRow(record);
+        if (status.ok()) [[likely]]
+          return status;
+        status = LeaveEntry(status, record);
+      }
+      return GoOn(status, from, direction, record);
+    });
   }
+  Status PrepareMove(const Bytes* from);
+  /// The rest of Move, from the outcome of its first entry: ok, kSkipped (it has no row) or an
+  /// error.
+  Status GoOn(Status status, const Bytes* from, Direction direction, void* record);
   Status LetGo();
   Status TryLockRow(Bytes clustered_key, ByteBuffer* row);
   Result<uint64_t> TryCountEntries(uint32_t index, Bytes from, Bytes end);
   Status TryVisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
   Status FindRow(Bytes clustered_key, void* record);
-  Status FindNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record);
 
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
                          Bytes* row_key);
@@ -225,12 +230,18 @@ class TableCursor : private RowCodec::BlobReader {
   Status PrepareRead(ReadMode mode, uint32_t index);
   Status OpenCursor();
   Status OpenClustered();
-  /// `keys` lives as long as the cursor is open.
-  void Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index, ReadOptions options);
-  Status StepUntilRow(Status status, bool forward, void* record);
-  Status Advance(bool forward);
-  Status LeaveEntry();  ///< which has no row; kSkipped: go on
-  Status PutRow(void* record);
+  /// Of a cursor on the index; `keys` lives as long as it is open.
+  ReadOptions OptionsFor(EntryKeys* keys, uint32_t index, ReadOptions options) const;
+  Status StepUntilRow(Status status, Direction direction, void* record);
+  Status Advance(Direction direction);
+  /// Its row could not be put. kSkipped: it has none, go on.
+  Status LeaveEntry(Status status, void* record);
+  Status PutRow(void* record) {
+    source_ = Source::kScan;
+    if (index_ == 0 && gate_ == nullptr) [[likely]]
+      return Decode(view_.key, view_.value, record);
+    return PutRowOfEntry(record);
+  }
   Status PutRowOfEntry(void* record);
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);
@@ -240,19 +251,13 @@ class TableCursor : private RowCodec::BlobReader {
   Status CheckStillMatches(const void* record);
   Status CheckStillThere();
   [[nodiscard]] const void* ColumnsToDecode() const;
-  Status Resume(bool forward, void* record);
-  Status Step(bool forward);
-  void StayInGap(Bytes key);
-  void StayOutside(bool forward);
-  [[nodiscard]] bool BeforeStart() const {
-    return !start_.empty() && CompareBytes(view_.key, start_) < 0;
-  }
+  Status LockAndStep(Direction direction);
 
   TxnManager* const txns_;
   const std::unique_ptr<Salvage> salvage_;  ///< null, but with RecoveryOptions::force
   Table* const table_;
   const RowCodec* const codec_;
-  VersionCursor cursor_;     ///< on the scanned index
+  VersionCursor cursor_;     ///< on the scanned index; knows where the scan is
   VersionCursor clustered_;  ///< rows found through secondary entries, and GetRow
   Session* session_ = nullptr;
   ReadOptions options_;
@@ -268,23 +273,18 @@ class TableCursor : private RowCodec::BlobReader {
   bool cursor_open_ = false;
   bool clustered_open_ = false;
   bool lock_current_ = false;  ///< the next step reads the current row again, locked
-  Place place_ = Place::kNone;
   Source source_ = Source::kNone;
   VersionView view_;
   VersionView row_view_;
   ByteBuffer row_key_;
   ByteBuffer scratch_;
-  ByteBuffer resume_key_;
-  ByteBuffer end_;
-  ByteBuffer start_;
   EncodedEntry check_entry_;
   std::vector<OffPage> off_page_;
   std::vector<ByteBuffer> blobs_;  ///< off-page bytes of the current row; reused
   size_t blobs_used_ = 0;
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
   bool report_missing_blobs_ = false;  ///< it is known that it must be there
-  ByteBuffer place_key_;               ///< see NotePlace
-  bool place_is_read_ = false;         ///< the entry there was delivered
+  ScanPlace place_before_;             ///< see NotePlace
   uint64_t rows_read_ = 0;
   uint64_t returned_bytes_ = 0;
   ReadAmount fallback_;

@@ -28,12 +28,12 @@ Result<uint64_t> TableCursor::TryCountEntries(uint32_t index, Bytes from, Bytes 
   if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
   EntryKeys keys;
   VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index, options_);
+  cursor.Open(session_->txn(), table_->index(index), OptionsFor(&keys, index, options_));
   Result<uint64_t> count = cursor.CountRange(from, end);
   if (!Salvages(count.status())) return count;
   const Result<bool> found = FindDetour(index);
   if (!found.ok()) return found.status();
-  Open(&cursor, &keys, index, options_);
+  cursor.Open(session_->txn(), table_->index(index), OptionsFor(&keys, index, options_));
   return cursor.CountRange(from, end);
 }
 
@@ -48,7 +48,7 @@ Status TableCursor::TryVisitEntries(uint32_t index, const EntryRange& range, Ent
   if (!prepared.ok()) return prepared;
   EntryKeys keys;
   VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index, options);
+  cursor.Open(session_->txn(), table_->index(index), OptionsFor(&keys, index, options));
   if (!range.end.empty()) cursor.SetEnd(range.end);
   VersionView view;
   Status moved =

@@ -6,7 +6,7 @@ namespace rowan {
 
 void TableCursor::ForgetSalvage() {
   if (salvage_ == nullptr) return;
-  if (cursor_open_) cursor_.Close();
+  if (cursor_open_) cursor_.Suspend();
   if (clustered_open_) clustered_.Close();
   cursor_open_ = false;
   clustered_open_ = false;
@@ -14,18 +14,11 @@ void TableCursor::ForgetSalvage() {
 }
 
 void TableCursor::NotePlace(const Bytes* from) {
-  if (from != nullptr) {
-    place_key_.assign(from->begin(), from->end());
-    place_is_read_ = false;
-    return;
-  }
-  const bool on_entry = place_ == Place::kCursor && cursor_open_;
-  const Bytes key = on_entry ? view_.key : Bytes(resume_key_);
-  place_is_read_ = on_entry || place_ == Place::kKey;
-  if (on_entry || place_ == Place::kKey || place_ == Place::kGap) {
-    place_key_.assign(key.begin(), key.end());
+  if (from == nullptr) {
+    place_before_ = cursor_.place();
   } else {
-    place_key_.clear();
+    place_before_.kind = from->empty() ? ScanPlace::Kind::kNowhere : ScanPlace::Kind::kInGap;
+    place_before_.key.assign(from->begin(), from->end());
   }
 }
 
@@ -33,44 +26,37 @@ Result<bool> TableCursor::FindDetour(uint32_t index) {
   return salvage_->FindDetour(table_, index, [this] { return session_->interrupted(); });
 }
 
-Status TableCursor::PassDamage(bool forward, void* record) {
+Status TableCursor::PassDamage(Direction direction, void* record) {
   const Result<bool> found = FindDetour(index_);
   if (!found.ok()) return found.status();
   // Opened anew with the detour.
-  if (cursor_open_) cursor_.Close();
+  if (cursor_open_) cursor_.Suspend();
   cursor_open_ = false;
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  Status status;
-  if (forward) {
-    status = place_key_.empty() ? cursor_.SeekFirst(&view_)
-             : place_is_read_   ? cursor_.SeekAfter(place_key_, &view_)
-                                : cursor_.SeekAtLeast(place_key_, &view_);
-  } else {
-    status = place_key_.empty() ? cursor_.SeekLast(&view_) : cursor_.SeekBefore(place_key_, &view_);
-  }
-  status = StepUntilRow(status, forward, record);
+  ByteBuffer& key = place_before_.key;
+  cursor_.Stay(place_before_.kind, key);
+  Status status = StepUntilRow(cursor_.Step(direction, &view_), direction, record);
   // What is wrong is in a leaf that can be read: it is left as a whole, and with it its neighbours
   // that cannot be come to.
+  const bool forward = direction == Direction::kForward;
   const LeafDirectory* const leaves = salvage_->DetourOf(index_);
   while (Salvages(status)) {
     const LeafDirectory::Leaf* next = nullptr;
     if (forward) {
-      next = place_key_.empty() ? leaves->First() : leaves->After(place_key_);
+      next = key.empty() ? leaves->First() : leaves->After(key);
     } else {
-      next = place_key_.empty() ? leaves->Last() : leaves->Before(place_key_);
+      next = key.empty() ? leaves->Last() : leaves->Before(key);
     }
     if (next == nullptr) {
       status = Status(Code::kEndOfRange);
       break;
     }
-    const Bytes key = AsBytes(next->first_key);
-    place_key_.assign(key.begin(), key.end());
+    const Bytes first = AsBytes(next->first_key);
+    key.assign(first.begin(), first.end());
     salvage_->NoteRow();
-    status =
-        forward ? cursor_.SeekAtLeast(place_key_, &view_) : cursor_.SeekBefore(place_key_, &view_);
-    status = StepUntilRow(status, forward, record);
+    status = StepUntilRow(cursor_.Seek(direction, key, &view_), direction, record);
   }
-  if (!status.ok()) StayOutside(forward);
+  if (!status.ok()) cursor_.StayOutside(direction);
   return status;
 }
 

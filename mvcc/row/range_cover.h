@@ -32,11 +32,7 @@ class RangeCover {
   /// The scan locks no ranges until it starts.
   void Stop() { covering_ = false; }
   [[nodiscard]] bool covering() const { return covering_; }
-  /// A scan starts at this key: forward the first one it may find, backward the first one it may
-  /// not. `looked`: the same as a tree key.
-  void Start(Bytes key, Bytes looked);
-  void StartBehind(Bytes key, Bytes tree_key);  ///< forward, after an entry
-  void StartFromLast();                         ///< backward from the end of the index
+  void Start(const ScanStart& start);
   /// Before the entry under the tree cursor (`on_entry`) is looked at, or the scan ends (`at_end`):
   /// makes sure that the way there is locked, or will be with the entry under the present latch.
   /// `settled` false: the way led over leaves that are no longer latched; look again.
@@ -66,7 +62,7 @@ class RangeCover {
   bool covering_ = false;
   bool covered_to_end_ = false;
   bool covered_unbounded_ = false;  ///< backward: nothing is covered yet, `covered_` says nothing
-  bool looked_unbounded_ = false;
+  bool looked_unbounded_ = false;   ///< nothing was looked at yet, `looked_` says nothing
   std::vector<std::byte> covered_;
   std::vector<std::byte> looked_;
   std::vector<std::byte> behind_scratch_;

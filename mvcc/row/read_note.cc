@@ -3,63 +3,44 @@
 
 namespace rowan {
 
-Status ReadNote::StartForward(Bytes low, Bytes place) {
-  const ReadPiece whole{.low = low,
-                        .high = scan_->has_end ? Bytes(scan_->end_key) : Bytes(),
-                        .unbounded = !scan_->has_end};
-  if (scan_->locking()) return Open(whole, true);
-  Grow(whole, place, true);
+Status ReadNote::StartScan(const ScanStart& start) {
+  const bool from_end = start.from == ScanStart::From::kEnd;
+  const ReadPiece whole = scan_->forward()
+                              ? ToEnd(start.key)
+                              : ReadPiece{.low = {}, .high = start.key, .unbounded = from_end};
+  if (scan_->locking()) return Open(whole);
+  SetPiece(whole);
+  open_ = growing_ = true;
+  noted_ = false;
+  place_.assign(start.tree_key.begin(), start.tree_key.end());
+  place_unbounded_ = from_end;
   return Status::Ok();
 }
 
-Status ReadNote::StartBackward(const Bytes* high, Bytes place) {
-  const ReadPiece whole{
-      .low = {}, .high = high == nullptr ? Bytes() : *high, .unbounded = high == nullptr};
-  if (scan_->locking()) return Open(whole, false);
-  Grow(whole, place, false);
-  return Status::Ok();
-}
-
-Status ReadNote::Open(const ReadPiece& piece, bool forward) {
-  forward_ = forward;
-  growing_ = false;
+void ReadNote::SetPiece(const ReadPiece& piece) {
   low_.assign(piece.low.begin(), piece.low.end());
   high_.assign(piece.high.begin(), piece.high.end());
   unbounded_ = piece.unbounded;
-  if (!unbounded_ && CompareBytes(low_, high_) >= 0) return Status::Ok();
   number_ = scan_->txn->serial->number;
   read_ = {};
+}
+
+Status ReadNote::Open(const ReadPiece& piece) {
+  SetPiece(piece);
+  growing_ = false;
+  if (!unbounded_ && CompareBytes(low_, high_) >= 0) return Status::Ok();
   const Status status =
       scan_->manager->serial()->Open(scan_->txn, scan_->index->id(), this->piece(), &read_);
   open_ = noted_ = status.ok() && scan_->txn->serial != nullptr;
   return status;
 }
 
-void ReadNote::Grow(const ReadPiece& start, Bytes place, bool forward) {
-  forward_ = forward;
-  open_ = growing_ = true;
-  noted_ = false;
-  number_ = scan_->txn->serial->number;
-  read_ = {};
-  low_.assign(start.low.begin(), start.low.end());
-  high_.assign(start.high.begin(), start.high.end());
-  unbounded_ = start.unbounded;
-  place_.assign(place.begin(), place.end());
-  place_unbounded_ = !forward && unbounded_;
-}
-
 Status ReadNote::StartAgain() {
-  const BatchItem& item = scan_->items.back();
-  const Bytes key = StripRepeat(scan_->KeyOf(item), item.has_repeat);
-  if (scan_->forward) {
-    return Open({.low = key,
-                 .high = scan_->has_end ? Bytes(scan_->end_key) : Bytes(),
-                 .unbounded = !scan_->has_end},
-                true);
-  }
+  const Bytes key = scan_->PlainKeyOf(scan_->items.back());
+  if (scan_->forward()) return Open(ToEnd(key));
   std::vector<std::byte> behind(key.begin(), key.end());
   behind.push_back(std::byte{0});
-  return Open({.low = {}, .high = behind}, false);
+  return Open({.low = {}, .high = behind});
 }
 
 void ReadNote::LetGo() {
@@ -73,12 +54,9 @@ void ReadNote::Shorten() {
   open_ = growing_ = false;
   const SerialTxn* serial = scan_->txn->serial;
   if (!noted_ || serial == nullptr || serial->number != number_) return;
-  if (scan_->place == ScanState::Place::kOnItem) {
-    // A step that turned around has left the batch at its first item.
-    const size_t at = scan_->position < scan_->items.size() ? scan_->position : 0;
-    const BatchItem& item = scan_->items[at];
-    const Bytes key = StripRepeat(scan_->KeyOf(item), item.has_repeat);
-    if (forward_) {
+  if (scan_->on_entry()) {
+    const Bytes key = scan_->PlainKeyOf(scan_->items[scan_->position]);
+    if (scan_->forward()) {
       high_.assign(key.begin(), key.end());
       high_.push_back(std::byte{0});
       unbounded_ = false;
@@ -107,7 +85,7 @@ Status ReadNote::Cover(Status* positioned) {
 void ReadNote::FindReach(bool on_entry) {
   reach_.clear();
   reach_unbounded_ = false;
-  if (forward_) {
+  if (scan_->forward()) {
     FindHighReach(on_entry);
   } else if (on_entry) {
     FindLowReach();
@@ -127,8 +105,8 @@ void ReadNote::FindLowReach() {
 }
 
 void ReadNote::FindHighReach(bool on_entry) {
-  reach_unbounded_ = !scan_->has_end;
-  if (scan_->has_end) reach_ = scan_->end_key;
+  reach_unbounded_ = !scan_->has_end();
+  if (scan_->has_end()) reach_ = scan_->end_key;
   if (!on_entry) return;
   const NodeView leaf = scan_->cursor->View();
   if (leaf.rightmost() || !leaf.has_high_key()) return;
@@ -140,12 +118,12 @@ void ReadNote::FindHighReach(bool on_entry) {
 
 bool ReadNote::Reaches() const {
   if (!noted_) return false;
-  if (!forward_) return CompareBytes(low_, reach_) <= 0;
+  if (!scan_->forward()) return CompareBytes(low_, reach_) <= 0;
   return unbounded_ || (!reach_unbounded_ && CompareBytes(high_, reach_) >= 0);
 }
 
 Status ReadNote::NoteReach() {
-  if (forward_) {
+  if (scan_->forward()) {
     high_.swap(reach_);
     unbounded_ = reach_unbounded_;
   } else {
@@ -158,22 +136,21 @@ Status ReadNote::NoteReach() {
 }
 
 bool ReadNote::EntryBeforeIsInLeaf() const {
-  return forward_ ? scan_->cursor->slot() > 0
-                  : scan_->cursor->slot() + 1 < scan_->cursor->leaf_entries();
+  return scan_->forward() ? scan_->cursor->slot() > 0
+                          : scan_->cursor->slot() + 1 < scan_->cursor->leaf_entries();
 }
 
 Status ReadNote::LookAgain() {
-  Cursor* cursor = &*scan_->cursor;
-  if (cursor->latched()) cursor->Unlatch();
-  if (forward_) return place_.empty() ? cursor->SeekFirst() : cursor->SeekAtLeast(place_);
-  return place_unbounded_ ? cursor->SeekLast() : cursor->SeekBefore(place_);
+  if (scan_->cursor->latched()) scan_->cursor->Unlatch();
+  const Bytes place = place_;
+  return scan_->cursor->Seek(scan_->direction, place_unbounded_ ? nullptr : &place);
 }
 
 void ReadNote::Pass() {
   const Bytes key = scan_->cursor->key();
   place_.assign(key.begin(), key.end());
   place_unbounded_ = false;
-  if (forward_) place_.push_back(std::byte{0});
+  if (scan_->forward()) place_.push_back(std::byte{0});
 }
 
 }  // namespace rowan

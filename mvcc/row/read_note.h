@@ -26,18 +26,9 @@ class ReadNote {
  public:
   explicit ReadNote(ScanState* scan) : scan_(scan) {}
 
-  /// A scan forwards from `low` on, as far as the scan's end key; its first entry is the first one
-  /// not before the tree key `place`. kDeadlock, as for all of these.
-  Status Forward(Bytes low, Bytes place) {
-    return scan_->txn->serial == nullptr ? Status::Ok() : StartForward(low, place);
-  }
-  /// Backwards, from what is before `high`; its first entry is the last one before `place`. Without
-  /// them, from the end of the index.
-  Status Backward(Bytes high, Bytes place) {
-    return scan_->txn->serial == nullptr ? Status::Ok() : StartBackward(&high, place);
-  }
-  Status BackwardFromLast() {
-    return scan_->txn->serial == nullptr ? Status::Ok() : StartBackward(nullptr, {});
+  /// A scan that starts here, forwards as far as its end key. kDeadlock, as for all of these.
+  Status Start(const ScanStart& start) {
+    return scan_->txn->serial == nullptr ? Status::Ok() : StartScan(start);
   }
   /// One key, whether or not it exists.
   Status Key(Bytes key) {
@@ -45,10 +36,10 @@ class ReadNote {
                ? Status::Ok()
                : scan_->manager->serial()->NoteKey(scan_->txn, scan_->index->id(), key);
   }
-  /// [from, end) of a scan in this direction; empty: no bound.
-  Status Range(Bytes from, Bytes end, bool forward) {
+  /// [from, end); empty: no bound.
+  Status Range(Bytes from, Bytes end) {
     if (scan_->txn->serial == nullptr) return Status::Ok();
-    return Open({.low = from, .high = end, .unbounded = end.empty()}, forward);
+    return Open({.low = from, .high = end, .unbounded = end.empty()});
   }
   /// The scan goes on after Stop.
   Status GoOn() { return scan_->txn->serial == nullptr || open_ ? Status::Ok() : StartAgain(); }
@@ -74,10 +65,13 @@ class ReadNote {
   }
 
  private:
-  Status StartForward(Bytes low, Bytes place);
-  Status StartBackward(const Bytes* high, Bytes place);
-  Status Open(const ReadPiece& piece, bool forward);
-  void Grow(const ReadPiece& start, Bytes place, bool forward);
+  Status StartScan(const ScanStart& start);
+  Status Open(const ReadPiece& piece);
+  /// What a scan forwards from `low` on reads.
+  [[nodiscard]] ReadPiece ToEnd(Bytes low) const {
+    return {.low = low, .high = scan_->end_key, .unbounded = !scan_->has_end()};
+  }
+  void SetPiece(const ReadPiece& piece);
   Status StartAgain();
   void Shorten();
   /// What the note has to reach for the latched leaf, or for the end of the scan's range.
@@ -95,7 +89,6 @@ class ReadNote {
   ScanState* const scan_;
   bool open_ = false;
   bool growing_ = false;
-  bool forward_ = true;
   uint64_t number_ = 0;  ///< of the transaction: it may have ended since
   OpenRead read_;
   // What is noted; while nothing is, of a note that grows, where the scan starts.

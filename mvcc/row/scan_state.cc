@@ -13,15 +13,14 @@ void ScanState::Open(Txn* new_txn, Index* new_index, const ReadOptions& new_opti
     cursor.emplace(&new_index->tree);
   }
   cursor->SetDetour(new_options.detour);
-  has_end = false;
 }
 
-void ScanState::StartBatch(bool scan_forward) {
+void ScanState::StartBatch(Direction scan_direction) {
   if (cursor.has_value() && cursor->latched()) cursor->Unlatch();
   CountUnused();
-  forward = scan_forward;
+  if (on_entry()) place.kind = ScanPlace::Kind::kNowhere;
+  direction = scan_direction;
   finished = false;
-  place = Place::kNowhere;
   limit = 1;
   position = 0;
   ClearBatch();
@@ -41,7 +40,7 @@ bool ScanState::AtKey(Bytes key) {
 }
 
 Status ScanState::SeekAgain() {
-  if (forward) return cursor->SeekAtLeast(seek_key);
+  if (forward()) return cursor->SeekAtLeast(seek_key);
   seek_key.push_back(std::byte{0});  // the last entry not behind it
   return cursor->SeekBefore(seek_key);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ScanState: what the parts of a VersionCursor share: what is scanned, in which direction, and the
-// batch of copied entries. Thread safety: one thread.
+// ScanState: what the parts of a VersionCursor share: what is scanned, in which direction, where
+// the scan is, and the batch of copied entries. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "btree/cursor.h"
+#include "btree/direction.h"
 #include "btree/node.h"
 #include "mvcc/row/byte_arena.h"
 #include "mvcc/row/index.h"
@@ -31,15 +32,40 @@ struct BatchItem {
   ClusteredHeader header;  ///< only while pending
 };
 
+/// Where a scan is. Without its batch it is at a key or outside: so it survives a statement.
+struct ScanPlace {
+  enum class Kind : uint8_t {
+    kNowhere,  ///< it has not begun
+    kOnEntry,  ///< on the current item of the batch
+    kAtKey,    ///< at the entry with `key`, which was handed out and may be gone
+    kInGap,    ///< before the first entry from `key` on, after the last one before it
+    kPastEnd,
+    kBeforeStart,
+  };
+  Kind kind = Kind::kNowhere;
+  std::vector<std::byte> key{};  ///< says something in kAtKey and kInGap
+};
+
+/// Where a seek starts: forward it finds the first entry from `key` on, backward the last one
+/// before it. `tree_key`: the same among the keys of the tree.
+struct ScanStart {
+  enum class From : uint8_t {
+    kKey,
+    kAfterKey,  ///< forward, after the entry with `key`; `tree_key` is just after it
+    kEnd,       ///< from the end of the index that the scan begins with; without keys
+  };
+  From from = From::kKey;
+  Bytes key{};
+  Bytes tree_key{};
+};
+
 struct ScanState {
   explicit ScanState(TxnManager* manager_in) : manager(manager_in), versions(manager_in->undo()) {}
 
-  enum class Place { kNowhere, kOnItem, kPastEnd, kBeforeStart };
-
   /// StartBatch follows.
   void Open(Txn* new_txn, Index* new_index, const ReadOptions& new_options);
-  /// Starts a batch in a direction with the smallest size.
-  void StartBatch(bool scan_forward);
+  /// Starts a batch in a direction with the smallest size; a place on an entry is lost.
+  void StartBatch(Direction scan_direction);
   void ClearBatch() {
     items.clear();
     arena.Clear();
@@ -61,16 +87,20 @@ struct ScanState {
   }
   /// What is left of the batch was copied in vain.
   void CountUnused() {
-    if (place != Place::kOnItem || position + 1 >= items.size()) return;
+    if (!on_entry() || position + 1 >= items.size()) return;
     counts.unused_entries += items.size() - position - 1;
     counts.unused_bytes += arena.size() - items[position + 1].key_offset;
   }
   void StandOnFirst() {
     position = 0;
-    place = Place::kOnItem;
+    place.kind = ScanPlace::Kind::kOnEntry;
   }
+  [[nodiscard]] bool on_entry() const { return place.kind == ScanPlace::Kind::kOnEntry; }
   [[nodiscard]] Bytes KeyOf(const BatchItem& item) const {
     return arena.At(item.key_offset, item.key_bytes);
+  }
+  [[nodiscard]] Bytes PlainKeyOf(const BatchItem& item) const {
+    return StripRepeat(KeyOf(item), item.has_repeat);
   }
   /// Positions the tree cursor on the first entry of `key`, if there is one. kNotFound: there is
   /// none, and what Cursor::SeekExactly says of its leaf; not found in a secondary index: ok and
@@ -80,8 +110,10 @@ struct ScanState {
   [[nodiscard]] bool AtKey(Bytes key);
   /// To `seek_key`, or what is next to it in the direction of the scan.
   Status SeekAgain();
-  Status Step() { return forward ? cursor->Next() : cursor->Prev(); }
+  Status Step() { return cursor->Step(direction); }
 
+  [[nodiscard]] bool forward() const { return direction == Direction::kForward; }
+  [[nodiscard]] bool has_end() const { return !end_key.empty(); }
   [[nodiscard]] bool locking() const {
     return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
   }
@@ -93,7 +125,7 @@ struct ScanState {
     return options.mode == ReadMode::kLockShared ? LockMode::kShared : LockMode::kExclusive;
   }
   [[nodiscard]] bool BehindEnd() {
-    return has_end && forward && CompareBytes(cursor->key(), end_key) >= 0;
+    return has_end() && forward() && CompareBytes(cursor->key(), end_key) >= 0;
   }
   Status Damage(const char* what) const;
 
@@ -104,8 +136,8 @@ struct ScanState {
   std::optional<Cursor> cursor;
   VersionChain versions;
 
-  Place place = Place::kNowhere;
-  bool forward = true;
+  ScanPlace place;
+  Direction direction = Direction::kForward;
   bool finished = false;  ///< nothing more in this direction
   size_t limit = 1;       ///< entries in the next batch
   size_t position = 0;    ///< current item
@@ -113,9 +145,9 @@ struct ScanState {
   std::vector<BatchItem> items;
   ByteArena arena;
 
-  bool has_end = false;
-  std::vector<std::byte> end_key;
-  std::vector<std::byte> seek_key;  ///< tree key to come back to
+  std::vector<std::byte> end_key;    ///< of forward scans, exclusive; empty: none
+  std::vector<std::byte> start_key;  ///< of backward scans, inclusive; empty: none
+  std::vector<std::byte> seek_key;   ///< tree key to come back to
 };
 
 }  // namespace rowan

@@ -44,18 +44,19 @@ Result<uint64_t> SnapshotScan::Count(Bytes from, Bytes end) {
 Status SnapshotScan::Find(Bytes from, Bytes end, Ordinal ordinal, std::vector<std::byte>* key) {
   MapWalk walk(&scan_->index->tree, map_horizon());
   walk.Start(from, end);
+  const bool forward = ordinal.direction == Direction::kForward;
   uint64_t left = ordinal.number;
   while (!walk.done()) {
-    const Status walked = ordinal.forward ? walk.Forward(left) : walk.Backward(left);
+    const Status walked = forward ? walk.Forward(left) : walk.Backward(left);
     if (!walked.ok()) return walked;
     left -= walk.entries();
     if (!walk.has_stretch()) continue;
     uint64_t count = 0;
-    Result<bool> more = CountStretch(walk.stretch_from(), walk.stretch_end(),
-                                     ordinal.forward ? left : UINT64_MAX, &count);
+    Result<bool> more =
+        CountStretch(walk.stretch_from(), walk.stretch_end(), forward ? left : UINT64_MAX, &count);
     if (!more.ok()) return more.status();
     if (*more) return FindAmong(past_key_, walk.stretch_end(), left - count, key);
-    if (!ordinal.forward && count > left) {
+    if (!forward && count > left) {
       return FindAmong(walk.stretch_from(), walk.stretch_end(), count - 1 - left, key);
     }
     left -= count;
@@ -65,10 +66,9 @@ Status SnapshotScan::Find(Bytes from, Bytes end, Ordinal ordinal, std::vector<st
 }
 
 Result<bool> SnapshotScan::CountStretch(Bytes from, Bytes end, uint64_t most, uint64_t* count) {
-  scan_->StartBatch(true);
+  scan_->StartBatch(Direction::kForward);
   StartBatch();
   scan_->limit = SIZE_MAX;
-  scan_->has_end = !end.empty();
   scan_->end_key.assign(end.begin(), end.end());
   *count = 0;
   Status moved = scan_->cursor->SeekAtLeast(from);
@@ -104,9 +104,8 @@ Status SnapshotScan::CountOneLeaf() {
 
 Status SnapshotScan::FindAmong(Bytes from, Bytes end, uint64_t number,
                                std::vector<std::byte>* key) {
-  scan_->StartBatch(true);
+  scan_->StartBatch(Direction::kForward);
   StartBatch();
-  scan_->has_end = !end.empty();
   scan_->end_key.assign(end.begin(), end.end());
   Status moved = scan_->cursor->SeekAtLeast(from);
   for (;; moved = scan_->Step()) {
@@ -172,7 +171,7 @@ bool SnapshotScan::IsDecided(Bytes value, bool* counts) {
 Status SnapshotScan::CountUndecided(size_t stop) {
   const NodeView leaf = scan_->cursor->View();
   const size_t first = scan_->cursor->slot();
-  const bool notes = scan_->forward && first == 0 && stop == leaf.count() &&
+  const bool notes = scan_->forward() && first == 0 && stop == leaf.count() &&
                      !scan_->index->tree.leaf_map().Get(scan_->cursor->leaf()).known();
   if (notes) NoteLeaf(WordOf(leaf).live());
   for (size_t slot = first; slot < stop; ++slot) {
@@ -192,7 +191,7 @@ Status SnapshotScan::CountUndecided(size_t stop) {
 bool SnapshotScan::ProveLeaf() {
   const NodeView leaf = scan_->cursor->View();
   const bool takes_all =
-      scan_->forward && scan_->cursor->slot() == 0 && (counting_ || scan_->limit >= leaf.count());
+      scan_->forward() && scan_->cursor->slot() == 0 && (counting_ || scan_->limit >= leaf.count());
   if (!takes_all) return false;
   TxnId seen;
   const auto is_seen = [&](TxnId writer) {

@@ -47,21 +47,21 @@ Status SnapshotScan::CollectLeaf() {
     counted_leaf_ = scan_->cursor->leaf();
     AddCounter(Counter::kLeavesAllVisible);
   }
-  const size_t stop = scan_->forward ? StopSlot() : 0;
-  if (scan_->forward && (stop < scan_->cursor->leaf_entries() || LeafReachesEnd())) {
+  const size_t stop = scan_->forward() ? StopSlot() : 0;
+  if (scan_->forward() && (stop < scan_->cursor->leaf_entries() || LeafReachesEnd())) {
     scan_->finished = true;
   }
   if (counting_ && decided) return CountLeaf(stop);
-  if (scan_->forward && decided) return CopyLeaf(stop);
+  if (scan_->forward() && decided) return CopyLeaf(stop);
   if (counting_) return CountUndecided(stop);
   size_t slot = scan_->cursor->slot();
-  if (scan_->forward && slot >= stop) return Status::Ok();
+  if (scan_->forward() && slot >= stop) return Status::Ok();
   for (;;) {
     const Status status = Consider(decided);
     if (!status.ok()) return status;
-    if (scan_->forward ? slot + 1 >= stop : slot == 0) return status;
+    if (scan_->forward() ? slot + 1 >= stop : slot == 0) return status;
     if (scan_->items.size() >= scan_->limit) break;
-    slot = scan_->forward ? slot + 1 : slot - 1;
+    slot = scan_->forward() ? slot + 1 : slot - 1;
     scan_->cursor->MoveTo(static_cast<uint16_t>(slot));
   }
   scan_->finished = false;  // the batch is full, the leaf is not done
@@ -89,13 +89,13 @@ Status SnapshotScan::CopyLeaf(size_t stop) {
 
 size_t SnapshotScan::StopSlot() {
   const NodeView leaf = scan_->cursor->View();
-  if (!scan_->has_end) return leaf.count();
+  if (!scan_->has_end()) return leaf.count();
   // By the heads in the slots: the entries of a leaf met for a single one are not in the caches.
   return std::max<size_t>(scan_->cursor->slot(), SearchNode(leaf.page(), scan_->end_key).slot);
 }
 
 bool SnapshotScan::LeafReachesEnd() const {
-  if (!scan_->has_end) return false;
+  if (!scan_->has_end()) return false;
   const NodeView leaf = scan_->cursor->View();
   return leaf.has_high_key() && CompareBytes(leaf.high_key(), scan_->end_key) >= 0;
 }

@@ -37,7 +37,7 @@ class SnapshotScan {
   /// Which visible entry of the range, counted from 0 at its start (forward) or its end.
   struct Ordinal {
     uint64_t number = 0;
-    bool forward = true;
+    Direction direction = Direction::kForward;
   };
   /// Its tree key goes to `key`. kEndOfRange: there are not so many.
   Status Find(Bytes from, Bytes end, Ordinal ordinal, std::vector<std::byte>* key);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // VersionCursor: an ordered scan of an index as a snapshot sees it, or of the newest versions with
-// row locks. It never holds a latch between calls: consistent scans copy a growing batch of visible
-// entries from a leaf under one latch (1, then 4, 16, ... up to a whole leaf) and serve from
-// memory; locking scans work row by row.
+// row locks. It knows where the scan is (ScanPlace), also from one statement to the next. It never
+// holds a latch between calls: consistent scans copy a growing batch of visible entries from a leaf
+// under one latch (1, then 4, 16, ... up to a whole leaf) and serve from memory; locking scans work
+// row by row.
 //
 // Consistent read of a clustered entry: newest version if visible, else rebuilt from undo. Versions
 // of a still active writer are stepped over under the leaf latch (its rollback cannot overtake us),
@@ -43,32 +44,59 @@ class VersionCursor {
   VersionCursor& operator=(const VersionCursor&) = delete;
 
   /// Binds to an index for a statement; cheap (no latch, no allocation when warm). The caller keeps
-  /// `index` alive and, for kSnapshot, an open snapshot.
-  void Open(Txn* txn, Index* index, const ReadOptions& options);
-  /// Forgets position and batch.
+  /// `index` alive and, for kSnapshot, an open snapshot. Bind goes on with the place and the bounds
+  /// of a suspended scan, or those set since Forget; Open begins without.
+  void Bind(Txn* txn, Index* index, const ReadOptions& options);
+  void Open(Txn* txn, Index* index, const ReadOptions& options) {
+    Forget();
+    Bind(txn, index, options);
+  }
+  /// The statement ends: keeps the place as a key, and the bounds.
+  void Suspend();
+  /// Forgets place, bounds and batch.
   void Close();
-  /// The same after kOutOfMemory, without allocating: an optimistic transaction has lost what it
-  /// read and has to be rolled back.
+  /// Forgets the place and the batch after kOutOfMemory, without allocating: an optimistic
+  /// transaction has lost what it read and has to be rolled back.
   void LetGo();
-  /// Upper bound for forward batches (exclusive; empty = none): nothing beyond it is locked or
-  /// copied.
+  /// Forgets place and bounds. Needs no transaction.
+  void Forget();
+  /// Upper bound of scans forwards (exclusive; empty = none): they lock and copy nothing beyond it.
   void SetEnd(Bytes end_key);
+  /// Lower bound of scans backwards (inclusive; empty = none): they hand out nothing before it.
+  void SetStart(Bytes start_key) { scan_.start_key.assign(start_key.begin(), start_key.end()); }
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
   Status Get(Bytes key, VersionView* view);
   /// First visible entry >= key / last visible entry < key. kEndOfRange: none. These and the steps
   /// below look at txn->interrupted while they pass dead or skipped entries: kInterrupted.
-  Status SeekAtLeast(Bytes key, VersionView* view);
-  Status SeekBefore(Bytes key, VersionView* view);
-  /// First visible entry after the one with this full key, whether or not it exists: how a scan
-  /// goes on from a key it remembered. (`key` with a zero byte appended would find a repeat of it
-  /// again.)
+  Status Seek(Direction direction, Bytes key, VersionView* view) {
+    return Begin(direction, {ScanStart::From::kKey, key, key}, view);
+  }
+  Status SeekAtLeast(Bytes key, VersionView* view) { return Seek(Direction::kForward, key, view); }
+  Status SeekBefore(Bytes key, VersionView* view) { return Seek(Direction::kBackward, key, view); }
+  /// First visible entry after the one with this full key, whether or not it exists. (`key` with a
+  /// zero byte appended would find a repeat of it again.)
   Status SeekAfter(Bytes key, VersionView* view);
-  Status SeekFirst(VersionView* view);
-  Status SeekLast(VersionView* view);
-  /// Continues from the current entry in either direction. kEndOfRange.
-  Status Next(VersionView* view);
-  Status Prev(VersionView* view);
+  Status SeekFirst(VersionView* view) { return Begin(Direction::kForward, kFromEnd, view); }
+  Status SeekLast(VersionView* view) { return Begin(Direction::kBackward, kFromEnd, view); }
+  /// Continues from where the scan is in either direction. kEndOfRange.
+  Status Next(VersionView* view) { return Step(Direction::kForward, view); }
+  Status Prev(VersionView* view) { return Step(Direction::kBackward, view); }
+  Status Step(Direction direction, VersionView* view) {
+    if (scan_.on_entry() && direction == scan_.direction && scan_.position + 1 < scan_.items.size())
+        [[likely]] {
+      ++scan_.position;
+      return Show(direction, view);
+    }
+    return StepFar(direction, view);
+  }
+
+  /// Where the scan is, by a key in place of its batch.
+  [[nodiscard]] ScanPlace place() const;
+  /// The scan is there from now on. `key` says something in kAtKey and kInGap.
+  void Stay(ScanPlace::Kind kind, Bytes key);
+  /// Nothing more was found in this direction, within the scan's bounds.
+  void StayOutside(Direction direction);
 
   [[nodiscard]] bool HasCounts() const { return scan_.counts.examined_entries != 0; }
   /// What was read since the last call; of a scan that goes on, with what is left of its batch.
@@ -87,26 +115,37 @@ class VersionCursor {
   // --- leaves. REQUIRES: no locks asked for. The scan's place and end are lost ---
   /// Visible entries with from <= key < end; empty: no bound. kInterrupted.
   Result<uint64_t> CountRange(Bytes from, Bytes end);
-  /// The visible entry with this number in the range, counted from 0 at its start (forward) or its
-  /// end (not forward). The scan may go on from it, forwards up to `end`. kEndOfRange: the range
-  /// has not so many.
+  /// The visible entry with this number in the range. The scan may go on from it, forwards up to
+  /// `end`. kEndOfRange: the range has not so many.
   Status SeekNumber(Bytes from, Bytes end, SnapshotScan::Ordinal ordinal, VersionView* view);
 
  private:
-  using Place = ScanState::Place;
+  using Place = ScanPlace::Kind;
+  static constexpr ScanStart kFromEnd{.from = ScanStart::From::kEnd};
 
-  void StartBatch(bool forward);
-  void RestartBatch(bool forward);  ///< of the scan that is under way
-  void KeepEnd(Bytes end_key);
+  void StartBatch(Direction direction);
+  void RestartBatch(Direction direction);  ///< of the scan that is under way
+  Status Begin(Direction direction, const ScanStart& start, VersionView* view);
+  /// Begin forwards after the entry in `seek_key`, of which so many bytes are its plain key.
+  Status BeginAfter(size_t plain_bytes, VersionView* view);
+  Status StepFar(Direction direction, VersionView* view);
+  Status StepBack(VersionView* view);  ///< against the direction in which the batch was read
+  Status Continue();                   ///< next batch in the current direction
   Status Collect(Status positioned) {
     return note_.Check(scan_.locking() ? locking_.Collect(positioned)
                                        : snapshot_.Collect(positioned));
   }
   /// Ends a call: shows the current item, or remembers at which end we are.
   Status Deliver(Status status, VersionView* view);
-  Status Continue();                    ///< next batch in the current direction
-  Status TurnAround(bool forward_now);  ///< new batch from the current item in the other direction
-  void Show(VersionView* view) const;
+  /// The current item, which a step in this direction came to.
+  Status Show(Direction direction, VersionView* view) {
+    const BatchItem& item = scan_.items[scan_.position];
+    view->key = scan_.PlainKeyOf(item);
+    view->value = scan_.arena.At(item.value_offset, item.value_bytes);
+    if (direction == Direction::kForward || scan_.start_key.empty()) return Status::Ok();
+    return CompareBytes(view->key, scan_.start_key) < 0 ? PassStart() : Status::Ok();
+  }
+  Status PassStart();  ///< a step backwards has met an entry before the start
 
   ScanState scan_;
   SnapshotScan snapshot_;

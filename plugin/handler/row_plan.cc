@@ -55,7 +55,8 @@ Status PlannedRows::IsTrueBetween(const RowPlan::Range& range,
     Status status = reader_.SeekNumber(range.from, range.end, ordinal, record_);
     if (status.Is(Code::kEndOfRange)) {
       // Fewer rows than asked for: the last one there is.
-      status = reader_.SeekNumber(range.from, range.end, {0, !ordinal.forward}, record_);
+      const EntryOrdinal last{0, Opposite(ordinal.direction)};
+      status = reader_.SeekNumber(range.from, range.end, last, record_);
     }
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
@@ -85,7 +86,8 @@ Status PlannedRows::ForEachRow(const RowPlan::Range& range, FunctionRef<bool()> 
 
 Status PlannedRows::CountRange(const RowPlan::Range& range, uint64_t* rows) {
   bool whole = true;
-  const Status asked = IsTrueBetween(range, {{{0, true}, {0, false}}}, &whole);
+  const Status asked =
+      IsTrueBetween(range, {{{0, Direction::kForward}, {0, Direction::kBackward}}}, &whole);
   if (!asked.ok()) return asked;
   if (!whole) {
     const Status status = ForEachRow(range, [rows] {
@@ -102,17 +104,18 @@ Status PlannedRows::CountRange(const RowPlan::Range& range, uint64_t* rows) {
 
 Status PlannedRows::Skip(EntryFilter* filter, uchar* record, uint64_t* skipped) {
   const RowPlan::Range& range = plan_.ranges.front();
-  const bool forward = plan_.forward;
+  const Direction direction = ForwardIf(plan_.forward);
   bool whole = true;
-  const Status asked = IsTrueBetween(range, {{{0, forward}, {plan_.skip - 1, forward}}}, &whole);
+  const Status asked =
+      IsTrueBetween(range, {{{0, direction}, {plan_.skip - 1, direction}}}, &whole);
   if (!asked.ok()) return asked;
   reader_.SetFilter(filter);
   if (!whole) {
     const Status passed = ForEachRow(range, [&] { return ++*skipped < plan_.skip; });
     if (!passed.ok()) return passed;
-    return forward ? reader_.Next(record) : reader_.Prev(record);
+    return plan_.forward ? reader_.Next(record) : reader_.Prev(record);
   }
-  const Status status = reader_.SeekNumber(range.from, range.end, {plan_.skip, forward}, record);
+  const Status status = reader_.SeekNumber(range.from, range.end, {plan_.skip, direction}, record);
   if (!status.Is(Code::kEndOfRange)) {
     *skipped = plan_.skip;
     return status;

@@ -76,6 +76,48 @@ TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
   EXPECT_TRUE(cursor.Get(AsBytes(BigEndian(kRows)), &view).Is(Code::kNotFound));
 }
 
+TEST_F(VersionTest, SuspendedScanGoesOnFromItsKeyAndWithinItsBounds) {
+  Fill(20, "t");
+  auto reader = NewActor(IsolationLevel::kReadUncommitted);
+  VersionView view;
+  VersionCursor& cursor = reader->cursor;
+  const auto bind = [&] {
+    cursor.Bind(&reader->txn, fixture_.index(0), {.mode = ReadMode::kReadUncommitted});
+  };
+  const auto expect = [&](Status status, uint32_t id) {
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(AsText(view.key), BigEndian(id));
+  };
+  bind();
+  cursor.SetEnd(AsBytes(BigEndian(15)));
+  cursor.SetStart(AsBytes(BigEndian(5)));
+  for (const bool forward : {true, false}) {
+    expect(cursor.SeekAtLeast(AsBytes(BigEndian(forward ? 10 : 12)), &view), forward ? 10 : 12);
+    cursor.Suspend();
+    if (forward) {  // the row may be gone by then
+      auto writer = NewActor();
+      ASSERT_TRUE(fixture_.Delete(writer.get(), 10, {100, 10, "t"}).ok());
+      ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+    }
+    bind();
+    expect(forward ? cursor.Next(&view) : cursor.Prev(&view), 11);
+  }
+  Status status = cursor.SeekAtLeast(AsBytes(BigEndian(14)), &view);
+  for (; status.ok(); status = cursor.Next(&view)) EXPECT_LT(AsText(view.key), BigEndian(15));
+  cursor.Suspend();
+  bind();
+  EXPECT_TRUE(cursor.Next(&view).Is(Code::kEndOfRange));
+  expect(cursor.Prev(&view), 14);
+  status = cursor.SeekBefore(AsBytes(BigEndian(7)), &view);
+  for (; status.ok(); status = cursor.Prev(&view)) EXPECT_GE(AsText(view.key), BigEndian(5));
+  cursor.Suspend();
+  bind();
+  EXPECT_TRUE(cursor.Prev(&view).Is(Code::kEndOfRange));
+  expect(cursor.Next(&view), 5);
+  cursor.Open(&reader->txn, fixture_.index(0), {.mode = ReadMode::kReadUncommitted});
+  expect(cursor.Prev(&view), 19);  // neither place nor bounds
+}
+
 TEST_F(VersionTest, QuietLeavesNeedNoVisibilityWork) {
   Fill(500, "t");
   fixture_.manager()->RefreshHorizon();

@@ -102,13 +102,14 @@ void VisibilityMapTest::Compare(Reader* reader, uint32_t index,
   const auto last = end.empty() ? keys.end() : std::lower_bound(keys.begin(), keys.end(), end);
   const auto count = static_cast<uint64_t>(last - first);
   ASSERT_EQ(reader->Count(index, AsBytes(from), AsBytes(end)), count);
-  SnapshotScan::Ordinal ordinal{random->Below(count + 2), random->OneIn(2)};
+  SnapshotScan::Ordinal ordinal{random->Below(count + 2), ForwardIf(random->OneIn(2))};
   std::string key;
   const Status found = reader->Number(index, AsBytes(from), AsBytes(end), ordinal, &key);
   ASSERT_EQ(found.ok(), ordinal.number < count) << found.message();
   if (!found.ok()) return;
   const auto number = static_cast<ptrdiff_t>(ordinal.number);
-  ASSERT_EQ(key, ordinal.forward ? *(first + number) : *(last - 1 - number));
+  const bool forward = ordinal.direction == Direction::kForward;
+  ASSERT_EQ(key, forward ? *(first + number) : *(last - 1 - number));
 }
 
 TEST_F(VisibilityMapTest, QuietTableIsCountedWithoutVisits) {
@@ -128,7 +129,7 @@ TEST_F(VisibilityMapTest, EntryIsFoundWithoutCopiesOfItsNeighbours) {
   for (const bool forward : {true, false}) {
     std::string key;
     reader.actor.cursor.TakeCounts();
-    RowFixture::Expect(reader.Number(0, {}, {}, {2345, forward}, &key));
+    RowFixture::Expect(reader.Number(0, {}, {}, {2345, ForwardIf(forward)}, &key));
     // The one that is found, and the same one by its key.
     EXPECT_LE(reader.actor.cursor.TakeCounts().examined_entries, 4U);
   }
