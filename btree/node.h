@@ -228,6 +228,21 @@ class NodeView {
     const size_t value_bytes = U16(offset);
     return Clamp(offset + node_layout::kLeafRecordHeader + SuffixLength(slot), value_bytes);
   }
+  /// Leaf: suffix and value of an entry, which stand one after the other. Empty if they leave the
+  /// page.
+  struct Entry {
+    Bytes bytes;
+    size_t suffix_bytes = 0;
+  };
+  [[nodiscard]] Entry EntryAt(size_t slot) const {
+    const size_t offset = Offset(slot);
+    const size_t suffix_bytes = SuffixLength(slot);
+    const size_t start = offset + node_layout::kLeafRecordHeader;
+    if (start > page_.size()) return {};
+    const size_t bytes = suffix_bytes + U16(offset);
+    if (bytes > page_.size() - start) return {};
+    return {page_.subspan(start, bytes), suffix_bytes};
+  }
   [[nodiscard]] size_t KeyLength(size_t slot) const {
     return prefix_length() + Suffix(slot).size();
   }

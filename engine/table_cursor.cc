@@ -307,21 +307,30 @@ Status TableCursor::CheckStillThere() {
   return cursor.Get(view_.key, &view);
 }
 
-const void* TableCursor::ColumnsToDecode() const {
-  // CheckStillMatches needs the index columns whatever the statement asked for.
-  const bool checked = options_.mode == ReadMode::kReadUncommitted && index_ != 0;
-  return checked ? nullptr : columns_;
-}
-
 Status TableCursor::Decode(Bytes key, Bytes row, void* record) {
   ++rows_read_;
   returned_bytes_ += key.size() + row.size();
-  const bool uncommitted = options_.mode == ReadMode::kReadUncommitted;
-  if (keep_key_ || uncommitted) row_key_.assign(key.begin(), key.end());
-  if (!off_page_.empty()) off_page_.clear();
+  if (blobs_used_ != 0) ForgetOffPageValues();
+  if (options_.mode == ReadMode::kReadUncommitted) [[unlikely]]
+    return DecodeUncommitted(key, row, record);
+  if (keep_key_) row_key_.assign(key.begin(), key.end());
+  return codec_->DecodeRow(key, row, columns_, this, record);
+}
+
+void TableCursor::ForgetOffPageValues() {
+  off_page_.clear();
   blobs_used_ = 0;
-  const Status status = codec_->DecodeRow(key, row, ColumnsToDecode(), this, record);
-  return uncommitted && status.Is(Code::kNotFound) ? DecodeAgain(record) : status;
+}
+
+const void* TableCursor::ColumnsOfUncommitted() const {
+  // CheckStillMatches needs the index columns whatever the statement asked for.
+  return index_ != 0 ? nullptr : columns_;
+}
+
+Status TableCursor::DecodeUncommitted(Bytes key, Bytes row, void* record) {
+  row_key_.assign(key.begin(), key.end());
+  const Status status = codec_->DecodeRow(key, row, ColumnsOfUncommitted(), this, record);
+  return status.Is(Code::kNotFound) ? DecodeAgain(record) : status;
 }
 
 Status TableCursor::DecodeAgain(void* record) {
@@ -338,10 +347,9 @@ Status TableCursor::DecodeAgain(void* record) {
     const bool damaged = std::any_of(refs.begin(), refs.end(), [&](const BlobRef& ref) {
       return ref.first_page == missing.first_page && ref.birth == missing.birth;
     });
-    off_page_.clear();
-    blobs_used_ = 0;
+    ForgetOffPageValues();
     report_missing_blobs_ = damaged;
-    status = codec_->DecodeRow(row_key_, row_view_.value, ColumnsToDecode(), this, record);
+    status = codec_->DecodeRow(row_key_, row_view_.value, ColumnsOfUncommitted(), this, record);
     report_missing_blobs_ = false;
     if (!status.Is(Code::kNotFound)) return status;
   }
@@ -371,8 +379,7 @@ void TableCursor::GiveBackBuffers() {
   for (const ByteBuffer& bytes : blobs_) kept += bytes.capacity();
   if (kept <= kKeptBytesMax) return;
   blobs_.clear();
-  blobs_used_ = 0;
-  off_page_.clear();
+  ForgetOffPageValues();
 }
 
 void TableCursor::PublishCounts(StatementKind kind, ReadMeter* session) {

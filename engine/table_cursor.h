@@ -246,11 +246,13 @@ class TableCursor : private RowCodec::BlobReader {
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);
   Status Decode(Bytes key, Bytes row, void* record);
+  void ForgetOffPageValues();
+  Status DecodeUncommitted(Bytes key, Bytes row, void* record);
   Status DecodeAgain(void* record);
   Status FetchRowInstead(void* record);
   Status CheckStillMatches(const void* record);
   Status CheckStillThere();
-  [[nodiscard]] const void* ColumnsToDecode() const;
+  [[nodiscard]] const void* ColumnsOfUncommitted() const;
   Status LockAndStep(Direction direction);
 
   TxnManager* const txns_;

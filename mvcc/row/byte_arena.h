@@ -16,27 +16,21 @@ class ByteArena {
  public:
   void Clear() { size_ = 0; }
   [[nodiscard]] size_t size() const { return size_; }
+  /// Room for so many bytes after all others, until the next call; Commit makes some of them stay.
+  std::byte* Reserve(size_t bytes) {
+    if (bytes > capacity_ - size_) [[unlikely]]
+      Grow(bytes);
+    return bytes_.get() + size_;
+  }
+  void Commit(size_t bytes) { size_ += bytes; }
   uint32_t Append(Bytes bytes) {
-    if (size_ + bytes.size() > capacity_) Grow(bytes.size());
     const size_t offset = size_;
-    if (!bytes.empty()) std::memcpy(bytes_.get() + offset, bytes.data(), bytes.size());
-    size_ += bytes.size();
+    std::byte* const target = Reserve(bytes.size());
+    if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());
+    Commit(bytes.size());
     return static_cast<uint32_t>(offset);
   }
-  /// The three one after the other.
-  uint32_t Append(Bytes first, Bytes second, Bytes third) {
-    const size_t more = first.size() + second.size() + third.size();
-    if (size_ + more > capacity_) Grow(more);
-    const size_t offset = size_;
-    std::byte* target = bytes_.get() + offset;
-    for (const Bytes& part : {first, second, third}) {
-      if (!part.empty()) std::memcpy(target, part.data(), part.size());
-      target += part.size();
-    }
-    size_ += more;
-    return static_cast<uint32_t>(offset);
-  }
-  [[nodiscard]] Bytes At(uint32_t offset, uint32_t size) const {
+  [[nodiscard]] Bytes At(uint32_t offset, size_t size) const {
     return {bytes_.get() + offset, size};
   }
 

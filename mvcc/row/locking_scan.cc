@@ -67,8 +67,7 @@ Status LockingScan::LockCandidate(bool semi_consistent) {
   const Status status = LockEntry(MakeLockKey(scan_->index->id(), plain_key), header.creator,
                                   header.deleter, scan_->options.wait_policy);
   if (!status.ok()) return status;
-  scan_->Copy(payload, header.has_repeat);
-  return Status::Ok();
+  return scan_->Copy(payload, header.has_repeat);
 }
 
 Status LockingScan::LockRow(bool semi_consistent) {
@@ -82,8 +81,7 @@ Status LockingScan::LockRow(bool semi_consistent) {
   const Status status = LockEntry(key, header.txn, header.deleted ? header.txn : kNoTxn, policy);
   if (semi_consistent && status.Is(Code::kSkipped)) return CopyCommitted(header, row);
   if (!status.ok()) return status;
-  scan_->Copy(row, false);
-  return Status::Ok();
+  return scan_->Copy(row, false);
 }
 
 Status LockingScan::CopyCommitted(const ClusteredHeader& header, Bytes row) {
@@ -95,9 +93,8 @@ Status LockingScan::CopyCommitted(const ClusteredHeader& header, Bytes row) {
     if (!status.ok()) return status;  // kNotFound: nobody has committed this row yet
   }
   if (scan_->versions.header().deleted) return Status(Code::kNotFound);
-  scan_->Copy(scan_->versions.row(), false);
   current_is_unlocked_ = true;
-  return Status::Ok();
+  return scan_->Copy(scan_->versions.row(), false);
 }
 
 Status LockingScan::LockEntry(const LockTarget& target, TxnId creator, TxnId deleter,

@@ -26,6 +26,21 @@ void ScanState::StartBatch(Direction scan_direction) {
   ClearBatch();
 }
 
+Status ScanState::Copy(Bytes value, bool has_repeat) {
+  const NodeView leaf = cursor->View();
+  const size_t key_bytes = leaf.KeyLength(cursor->slot());
+  const size_t repeat_bytes = has_repeat ? kRepeatBytes : 0;
+  if (key_bytes < repeat_bytes) return Damage("an entry shorter than its repeat");
+  BatchItem& item = items.emplace_back();
+  item.key_offset = static_cast<uint32_t>(arena.size());
+  arena.Commit(leaf.CopyKey(cursor->slot(), arena.Reserve(key_bytes)));
+  item.key_bytes = static_cast<uint16_t>(key_bytes - repeat_bytes);
+  item.has_repeat = has_repeat;
+  item.value_offset = arena.Append(value);
+  item.value_bytes = static_cast<uint32_t>(value.size());
+  return Status::Ok();
+}
+
 Status ScanState::SeekTo(Bytes key) {
   return index->clustered ? cursor->SeekExactly(key) : cursor->SeekAtLeast(key);
 }

@@ -24,13 +24,14 @@ namespace rowan {
 /// and the older one has still to be built, without the latch.
 struct BatchItem {
   uint32_t key_offset = 0;
-  uint32_t key_bytes = 0;  ///< tree key
   uint32_t value_offset = 0;
   uint32_t value_bytes = 0;
-  bool has_repeat = false;
+  uint16_t key_bytes = 0;   ///< without repeat
+  bool has_repeat = false;  ///< it follows the key
   bool pending = false;
-  ClusteredHeader header;  ///< only while pending
 };
+static_assert(sizeof(BatchItem) == 16);
+static_assert(NodeMaxKeyBytes(kPageSizeMax) <= UINT16_MAX);
 
 /// Where a scan is. Without its batch it is at a key or outside: so it survives a statement.
 struct ScanPlace {
@@ -71,20 +72,7 @@ struct ScanState {
     arena.Clear();
   }
   /// Copies key and `value` of the entry under the tree cursor.
-  void Copy(Bytes value, bool has_repeat) {
-    CopyFrom(cursor->View(), cursor->slot(), value, has_repeat);
-  }
-  /// The same of any entry of the latched leaf.
-  void CopyFrom(const NodeView& leaf, size_t slot, Bytes value, bool has_repeat) {
-    const Bytes prefix = leaf.prefix();
-    const Bytes suffix = leaf.Suffix(slot);
-    BatchItem& item = items.emplace_back();
-    item.key_bytes = static_cast<uint32_t>(prefix.size() + suffix.size());
-    item.value_bytes = static_cast<uint32_t>(value.size());
-    item.key_offset = arena.Append(prefix, suffix, value);
-    item.value_offset = item.key_offset + item.key_bytes;
-    item.has_repeat = has_repeat;
-  }
+  Status Copy(Bytes value, bool has_repeat);
   /// What is left of the batch was copied in vain.
   void CountUnused() {
     if (!on_entry() || position + 1 >= items.size()) return;
@@ -96,11 +84,12 @@ struct ScanState {
     place.kind = ScanPlace::Kind::kOnEntry;
   }
   [[nodiscard]] bool on_entry() const { return place.kind == ScanPlace::Kind::kOnEntry; }
-  [[nodiscard]] Bytes KeyOf(const BatchItem& item) const {
+  [[nodiscard]] Bytes PlainKeyOf(const BatchItem& item) const {
     return arena.At(item.key_offset, item.key_bytes);
   }
-  [[nodiscard]] Bytes PlainKeyOf(const BatchItem& item) const {
-    return StripRepeat(KeyOf(item), item.has_repeat);
+  /// As it is in the tree.
+  [[nodiscard]] Bytes KeyOf(const BatchItem& item) const {
+    return arena.At(item.key_offset, item.key_bytes + (item.has_repeat ? kRepeatBytes : 0));
   }
   /// Positions the tree cursor on the first entry of `key`, if there is one. kNotFound: there is
   /// none, and what Cursor::SeekExactly says of its leaf; not found in a secondary index: ok and

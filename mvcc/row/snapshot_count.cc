@@ -181,7 +181,7 @@ Status SnapshotScan::CountUndecided(size_t stop) {
       continue;
     }
     scan_->cursor->MoveTo(static_cast<uint16_t>(slot));
-    const Status status = Consider(false);
+    const Status status = Consider();
     if (!status.ok()) return status;
   }
   scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));

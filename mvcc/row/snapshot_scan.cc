@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "btree/node.h"
 #include "btree/node_search.h"
+#include "mvcc/row/leaf_copy.h"
 
 namespace rowan {
 
@@ -22,7 +23,7 @@ Status SnapshotScan::Collect(Status positioned) {
     if (note_->growing()) note_->Pass();
     scan_->cursor->Unlatch();
     if (!status.ok()) return status;
-    if (pending_ != 0) {
+    if (!pending_.empty()) {
       status = ResolvePending();
       if (!status.ok()) return status;
     }
@@ -51,13 +52,12 @@ Status SnapshotScan::CollectLeaf() {
   if (scan_->forward() && (stop < scan_->cursor->leaf_entries() || LeafReachesEnd())) {
     scan_->finished = true;
   }
-  if (counting_ && decided) return CountLeaf(stop);
-  if (scan_->forward() && decided) return CopyLeaf(stop);
+  if (decided) return counting_ ? CountLeaf(stop) : CopyLeaf(stop);
   if (counting_) return CountUndecided(stop);
   size_t slot = scan_->cursor->slot();
   if (scan_->forward() && slot >= stop) return Status::Ok();
   for (;;) {
-    const Status status = Consider(decided);
+    const Status status = Consider();
     if (!status.ok()) return status;
     if (scan_->forward() ? slot + 1 >= stop : slot == 0) return status;
     if (scan_->items.size() >= scan_->limit) break;
@@ -69,21 +69,18 @@ Status SnapshotScan::CollectLeaf() {
 }
 
 Status SnapshotScan::CopyLeaf(size_t stop) {
-  const NodeView leaf = scan_->cursor->View();
   const size_t first = scan_->cursor->slot();
+  const size_t slots = scan_->forward() ? stop - first : first + 1;
   const size_t items_before = scan_->items.size();
-  size_t slot = first;
-  for (; slot < stop; ++slot) {
-    if (scan_->items.size() >= scan_->limit) {
-      scan_->finished = false;  // the batch is full, the leaf is not done
-      break;
-    }
-    const Status status = CopyDecided(leaf, slot);
-    if (!status.ok()) return status;
-  }
-  if (first == 0 && slot == leaf.count()) NoteLeaf(scan_->items.size() - items_before);
-  // The next batch goes on behind the last entry looked at.
-  if (slot > scan_->cursor->slot()) scan_->cursor->MoveTo(static_cast<uint16_t>(slot - 1));
+  size_t looked = 0;
+  const Status copied = CopyDecided(scan_, slots, &looked);
+  if (!copied.ok()) return copied;
+  if (looked < slots) scan_->finished = false;  // the batch is full, the leaf is not done
+  if (looked == scan_->cursor->leaf_entries()) NoteLeaf(scan_->items.size() - items_before);
+  // The next batch goes on after the last entry looked at.
+  if (looked <= 1) return Status::Ok();
+  const size_t last = scan_->forward() ? first + looked - 1 : first - (looked - 1);
+  scan_->cursor->MoveTo(static_cast<uint16_t>(last));
   return Status::Ok();
 }
 
@@ -100,44 +97,19 @@ bool SnapshotScan::LeafReachesEnd() const {
   return leaf.has_high_key() && CompareBytes(leaf.high_key(), scan_->end_key) >= 0;
 }
 
-Status SnapshotScan::Consider(bool decided) {
-  if (decided) return CopyDecided(scan_->cursor->View(), scan_->cursor->slot());
+Status SnapshotScan::Consider() {
   const Bytes value = scan_->cursor->value();
   if (value.empty()) return scan_->Damage("an entry without a header");
   return scan_->index->clustered ? ConsiderRow(value) : ConsiderEntry(value);
-}
-
-Status SnapshotScan::CopyDecided(const NodeView& leaf, size_t slot) {
-  const Bytes value = leaf.Value(slot);
-  if (value.empty()) return scan_->Damage("an entry without a header");
-  if ((static_cast<uint8_t>(value[0]) & kRowDeleted) != 0) return Status::Ok();
-  if (scan_->index->clustered) {
-    if (value.size() < kClusteredHeaderBytes) return scan_->Damage("a row shorter than its header");
-    scan_->CopyFrom(leaf, slot, value.subspan(kClusteredHeaderBytes), false);
-    return Status::Ok();
-  }
-  SecondaryHeader header;
-  Bytes payload;
-  if (!ParseSecondary(value, &header, &payload)) {
-    return scan_->Damage("an entry shorter than its header");
-  }
-  scan_->CopyFrom(leaf, slot, payload, header.has_repeat);
-  return Status::Ok();
 }
 
 Status SnapshotScan::ConsiderRow(Bytes value) {
   ClusteredHeader header;
   Bytes row;
   if (!ParseClustered(value, &header, &row)) return scan_->Damage("a row shorter than its header");
-  if (visible(header.txn)) {
-    if (!header.deleted) Copy(row, false);
-    return Status::Ok();
-  }
+  if (visible(header.txn)) return header.deleted ? Status::Ok() : Copy(row, false);
   if (header.undo.IsNone()) return Status::Ok();
-  if (!scan_->manager->IsActive(header.txn)) {
-    CopyPending(header, row);
-    return Status::Ok();
-  }
+  if (!scan_->manager->IsActive(header.txn)) return CopyPending(header, row);
   // The writer may roll back, but not past the latch that we hold: step over its versions now.
   const TxnId writer = header.txn;
   scan_->versions.Start(header, row);
@@ -146,12 +118,9 @@ Status SnapshotScan::ConsiderRow(Bytes value) {
     if (status.Is(Code::kNotFound)) return Status::Ok();
     if (!status.ok()) return status;
   }
-  if (!visible(scan_->versions.header().txn)) {
-    CopyPending(scan_->versions.header(), scan_->versions.row());
-  } else if (!scan_->versions.header().deleted) {
-    Copy(scan_->versions.row(), false);
-  }
-  return Status::Ok();
+  const ClusteredHeader& older = scan_->versions.header();
+  if (!visible(older.txn)) return CopyPending(older, scan_->versions.row());
+  return older.deleted ? Status::Ok() : Copy(scan_->versions.row(), false);
 }
 
 Status SnapshotScan::ConsiderEntry(Bytes value) {
@@ -168,8 +137,7 @@ Status SnapshotScan::ConsiderEntry(Bytes value) {
       IsOfRowAheadOfSnapshot(StripRepeat(scan_->cursor->key(), header.has_repeat))) {
     shown = header.deleter == kNoTxn;
   }
-  if (shown) Copy(payload, header.has_repeat);
-  return Status::Ok();
+  return shown ? Copy(payload, header.has_repeat) : Status::Ok();
 }
 
 void SnapshotScan::NoteNewer(TxnId writer) {
@@ -186,34 +154,33 @@ bool SnapshotScan::IsOfRowAheadOfSnapshot(Bytes entry_key) {
          scan_->txn->rows_ahead.Contains(scan_->index->table, row_key);
 }
 
-void SnapshotScan::CopyPending(const ClusteredHeader& header, Bytes row) {
-  const bool was_counting = counting_;
-  counting_ = false;
-  Copy(row, false);
-  counting_ = was_counting;
+Status SnapshotScan::CopyPending(const ClusteredHeader& header, Bytes row) {
+  const Status status = scan_->Copy(row, false);
+  if (!status.ok()) return status;
   scan_->items.back().pending = true;
-  scan_->items.back().header = header;
-  ++pending_;
+  pending_.push_back(header);
+  return status;
 }
 
 Status SnapshotScan::ResolvePending() {
   size_t kept = 0;
+  size_t resolved = 0;
   for (BatchItem& item : scan_->items) {
     bool exists = true;
     if (item.pending) {
-      const Status status = BuildVisible(&item, &exists);
+      const Status status = BuildVisible(pending_[resolved++], &item, &exists);
       if (!status.ok()) return status;
     }
     if (exists) scan_->items[kept++] = item;
   }
   scan_->items.resize(kept);
-  pending_ = 0;
+  pending_.clear();
   return Status::Ok();
 }
 
-Status SnapshotScan::BuildVisible(BatchItem* item, bool* exists) {
+Status SnapshotScan::BuildVisible(const ClusteredHeader& header, BatchItem* item, bool* exists) {
   // All versions that are stepped over are committed and invisible: purge keeps their undo for us.
-  scan_->versions.Start(item->header, scan_->arena.At(item->value_offset, item->value_bytes));
+  scan_->versions.Start(header, scan_->arena.At(item->value_offset, item->value_bytes));
   do {
     const Status status = scan_->versions.StepBack();
     if (status.Is(Code::kNotFound)) {
@@ -234,11 +201,12 @@ Status SnapshotScan::BuildVisible(BatchItem* item, bool* exists) {
 Status SnapshotScan::Get(Bytes key, Status positioned) {
   // Entries of one secondary key stand side by side, at most one of them live or visible.
   while (positioned.ok() && scan_->AtKey(key)) {
-    Status status = Consider(LeafIsDecided());
+    size_t looked = 0;
+    Status status = LeafIsDecided() ? CopyDecided(scan_, 1, &looked) : Consider();
     if (!status.ok()) return status;
     CountExamined(scan_->cursor->slot());
     scan_->cursor->Unlatch();
-    if (pending_ != 0) {
+    if (!pending_.empty()) {
       status = ResolvePending();
       if (!status.ok()) return status;
     }

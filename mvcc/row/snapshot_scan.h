@@ -24,7 +24,7 @@ class SnapshotScan {
     asked_writer_visible_ = true;
   }
   /// With ScanState::StartBatch.
-  void StartBatch() { pending_ = 0; }
+  void StartBatch() { pending_.clear(); }
   /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
   /// least one visible entry is in the batch, and stands on it.
   Status Collect(Status positioned);
@@ -47,7 +47,7 @@ class SnapshotScan {
   Status CollectLeaf();
   /// The entries of the latched leaf from this slot to the current one, and what was copied.
   void CountExamined(uint16_t first);
-  /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
+  /// Of a leaf whose entries are decided: takes entries, forward those before slot `stop`.
   Status CopyLeaf(size_t stop);
   Status CountLeaf(size_t stop);
   /// Of a leaf with changes that the snapshot may not see: most entries need no more than a look at
@@ -76,23 +76,20 @@ class SnapshotScan {
   /// No entry after the latched leaf is before the end key: its neighbour need not be read.
   [[nodiscard]] bool LeafReachesEnd() const;
   /// Decides on the entry under the tree cursor and copies (or counts) it.
-  Status Consider(bool decided);
-  Status CopyDecided(const NodeView& leaf, size_t slot);
+  Status Consider();
   Status ConsiderRow(Bytes value);
   Status ConsiderEntry(Bytes value);
   /// Of a row that the transaction wrote over although the snapshot does not show it.
   bool IsOfRowAheadOfSnapshot(Bytes entry_key);
-  void Copy(Bytes value, bool has_repeat) {
-    if (counting_) {
-      ++counted_;
-    } else {
-      scan_->Copy(value, has_repeat);
-    }
+  Status Copy(Bytes value, bool has_repeat) {
+    if (!counting_) return scan_->Copy(value, has_repeat);
+    ++counted_;
+    return Status::Ok();
   }
-  void CopyPending(const ClusteredHeader& header, Bytes row);
+  Status CopyPending(const ClusteredHeader& header, Bytes row);
   /// Builds the older versions of pending items, drops those that did not exist.
   Status ResolvePending();
-  Status BuildVisible(BatchItem* item, bool* exists);
+  Status BuildVisible(const ClusteredHeader& header, BatchItem* item, bool* exists);
   /// Optimistic serializability: what the writer did is not seen. A failure is left in the
   /// transaction, for the caller of the read (ReadNote::Check).
   void NoteNewer(TxnId writer);
@@ -120,7 +117,7 @@ class SnapshotScan {
   ReadNote* const note_;
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
-  size_t pending_ = 0;  ///< items of the batch that are pending
+  std::vector<ClusteredHeader> pending_;  ///< of the items of the batch that are pending, in order
   TxnId asked_writer_;  ///< of the last question to the commit ring, with the answer
   bool asked_writer_visible_ = true;
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible

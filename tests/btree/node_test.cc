@@ -42,6 +42,9 @@ void ExpectEqual(const Page& page, const Model& model) {
     AssembleKey(node, slot, &key);
     ASSERT_EQ(AsText(key), expected_key);
     ASSERT_EQ(AsText(node.Value(slot)), expected_value);
+    const NodeView::Entry entry = node.EntryAt(slot);
+    ASSERT_EQ(AsText(entry.bytes.first(entry.suffix_bytes)), AsText(node.Suffix(slot)));
+    ASSERT_EQ(AsText(entry.bytes.subspan(entry.suffix_bytes)), expected_value);
     const SlotSearch found = SearchNode(page.bytes, AsBytes(expected_key));
     ASSERT_TRUE(found.exact);
     ASSERT_EQ(found.slot, slot);
@@ -239,7 +242,13 @@ TEST(NodeFuzzTest, any_bytes_are_searched_and_checked_without_a_crash) {
     static_cast<void>(UnlatchedCovers(page.bytes, AsBytes(key)));
     static_cast<void>(UnlatchedChooseChild(page.bytes, kIndex, Aim::kOwner, AsBytes(key)));
     const NodeView node = page.view();
-    for (size_t slot = 0; slot < node.count(); ++slot) AssembleKey(node, slot, &copy);
+    for (size_t slot = 0; slot < node.count(); ++slot) {
+      AssembleKey(node, slot, &copy);
+      const NodeView::Entry entry = node.EntryAt(slot);
+      if (entry.bytes.empty()) continue;
+      ASSERT_LE(entry.suffix_bytes, entry.bytes.size());
+      ASSERT_LE(entry.bytes.data() + entry.bytes.size(), page.bytes.data() + page.bytes.size());
+    }
   }
 }
 

@@ -34,6 +34,7 @@ void UseSoundNode(Bytes page) {
   for (size_t slot = 0; slot < node.count(); ++slot) {
     (void)node.CopyKey(slot, key.data());
     (void)node.Value(slot);
+    if (node.is_leaf()) (void)node.EntryAt(slot);
   }
   for (size_t child = 0; !node.is_leaf() && child < node.ChildCount(); ++child) {
     (void)node.Child(child);
