@@ -2,9 +2,9 @@
 // The catalog as operators see it: no file is opened for it, and the mutex is held for one table at
 // a time.
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
+#include "base/last_owner.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/statistics_row.h"
 
@@ -113,13 +113,11 @@ void Catalog::ForgetUnusedLeafMaps() {
   for (const TableId id : unused) {
     const ExclusiveLock lock(&mutex_);  // who opens a table gets it from here
     const auto found = tables_.find(id);
-    if (found == tables_.end() || found->second.table.use_count() != 1) continue;
-    // What those who have let go did there comes before.
-    std::atomic_thread_fence(std::memory_order_acquire);
+    if (found == tables_.end() || !IsLastOwner(found->second.table)) continue;
     const Table& table = *found->second.table;
     for (size_t i = 0; i < table.index_count(); ++i) {
       const std::shared_ptr<Index>& index = table.shared_index(i);
-      if (index.use_count() == 1) index->tree.ForgetLeafMap();
+      if (IsLastOwner(index)) index->tree.ForgetLeafMap();
     }
   }
 }
