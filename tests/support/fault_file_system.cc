@@ -227,12 +227,24 @@ FaultFileSystem::Verdict FaultFileSystem::Enter(FileCall call, const std::string
   return verdict;
 }
 
+bool FaultFileSystem::IsMeantLocked(const InjectedFault& fault, FileCall call,
+                                    const std::string& path) const {
+  if (fault.call != call || path.find(fault.path_part) == std::string::npos) return false;
+  const bool injects = injector_ == std::this_thread::get_id();
+  switch (fault.whose) {
+    case InjectedFault::Whose::kAnybodys: return true;
+    case InjectedFault::Whose::kInjectors: return injects;
+    case InjectedFault::Whose::kOthers: return !injects;
+  }
+  return false;
+}
+
 FaultFileSystem::Verdict FaultFileSystem::TakeFault(FileCall call, const std::string& path) {
   std::lock_guard lock(faults_mutex_);
   Verdict verdict;
   for (size_t i = 0; i < faults_.size(); ++i) {
     InjectedFault& fault = faults_[i];
-    if (fault.call != call || path.find(fault.path_part) == std::string::npos) continue;
+    if (!IsMeantLocked(fault, call, path)) continue;
     if (fault.nth_call > 1) {
       --fault.nth_call;
       continue;

@@ -54,6 +54,9 @@ struct InjectedFault {
   Code code = Code::kIoError;  ///< kNoSpace for a full disk
   int error = 0;               ///< errno in the status; 0: EIO, or ENOSPC with kNoSpace
   uint64_t misdirect_bytes = 0;
+  /// Which threads' calls: all, only those of the thread that injects it, or all but those.
+  enum class Whose { kAnybodys, kInjectors, kOthers };
+  Whose whose = Whose::kAnybodys;
 };
 
 class FaultFile;
@@ -150,6 +153,8 @@ class FaultFileSystem final : public FileSystem {
 
   Verdict Enter(FileCall call, const std::string& path);
   Verdict TakeFault(FileCall call, const std::string& path);
+  [[nodiscard]] bool IsMeantLocked(const InjectedFault& fault, FileCall call,
+                                   const std::string& path) const;
   void FailSync(SimulatedInode& inode);
   bool TryLock(const SimulatedInode* inode, const FaultFile* holder);
   void Unlock(const SimulatedInode* inode, const FaultFile* holder);
