@@ -53,7 +53,7 @@ def _begin(t, server, client, statement):
     thread.start()
 
     def under_way():
-        rows = watcher.query("SELECT COMMAND FROM performance_schema.processlist "
+        rows = watcher.query("SELECT COMMAND FROM information_schema.processlist "
                              f"WHERE ID = {connection}")
         return not thread.is_alive() or not rows or rows[0][0] == "Query"
     t.wait_for(under_way, f"{statement} begins")

@@ -13,7 +13,6 @@ from framework import HUNG_S, LONG, ConnectionLost, MysqlError
 
 _ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 150_000))
 _ROWS_PER_STATEMENT = 50_000
-_UNDER_WAY_S = 0.3  # from when a statement counts as begun
 # Than the shutdown of a server that has nothing to do.
 _LONGER_S = 2.5 if LONG else HUNG_S
 _OPTIONS = ("--loose-rowan-purge-threads=2", "--loose-rowan-lock-memory-size=1G",
@@ -105,8 +104,12 @@ def test_shutdown_during_background_rollback(t):
     _ends_rolled_back(t, server, client, sums)
 
 
-def _begin(client, statement):
-    """Runs a statement that the shutdown is going to interrupt; returns its thread."""
+def _begin(t, server, client, statement):
+    """Runs a statement that the shutdown is going to interrupt, under way at return or through;
+    returns its thread."""
+    number = client.value("SELECT CONNECTION_ID()")
+    watcher = t.client(server, database="")
+
     def run():
         try:
             client.execute(statement)
@@ -114,7 +117,9 @@ def _begin(client, statement):
             pass
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(_UNDER_WAY_S)
+    t.wait_for(lambda: not thread.is_alive() or watcher.query(
+        f"SELECT 1 FROM information_schema.processlist WHERE ID = {number} AND COMMAND = 'Query'"),
+        f"{statement} begins")
     return thread
 
 
@@ -131,7 +136,7 @@ def test_shutdown_during_a_clients_rollback(t):
     for _ in range(3):
         client.execute("UPDATE kept SET v = v + 1, k = k + 1")
         client.execute("UPDATE scratch SET v = v + 1, k = k + 1")
-    thread = _begin(client, "ROLLBACK")
+    thread = _begin(t, server, client, "ROLLBACK")
     _timed_stop(t, server, "a client's ROLLBACK", limit_s)
     thread.join()
     t.true("goes on after the next start" in server.messages(), "the rollback was through")
@@ -169,7 +174,7 @@ def test_shutdown_during_long_statements(t):
         idle = _session(t, server)
         idle.execute("BEGIN")
         idle.execute("INSERT INTO target VALUES (-1, 0, 0)")
-        thread = _begin(_session(t, server), statement)
+        thread = _begin(t, server, _session(t, server), statement)
         _timed_stop(t, server, statement.split(" ON ")[0], limit_s)
         thread.join()
         server.start()
