@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "engine/engine_impl.h"
+#include "engine/work_progress.h"
 #include "tests/engine/await_purge.h"
 #include "tests/engine/built_indexes.h"
 #include "tests/engine/engine_fixture.h"
@@ -91,15 +92,17 @@ class InterruptionTest : public testing::Test {
     ASSERT_TRUE(session->WriteBlob(table, AsBytes(value)).ok());
   }
 
-  /// Runs `work`, which is interrupted in this thread's call number `calls_before`.
+  /// Runs `work`, which is interrupted in this thread's fifth call, of those since `begun` if that
+  /// is given.
   template <typename Work, typename Interrupt>
   auto Interrupted(const char* what, uint64_t calls_max, Work work, Interrupt interrupt,
-                   uint64_t calls_before = 5) {
+                   const bool* begun = nullptr) {
+    constexpr uint64_t calls_before = 5;
     const auto thread = std::this_thread::get_id();
     uint64_t calls = 0;
     std::chrono::steady_clock::time_point begin;
     world_.files.SetObserver([&](FileCall) {
-      if (std::this_thread::get_id() != thread) return;
+      if (std::this_thread::get_id() != thread || (begun != nullptr && !*begun)) return;
       if (++calls == calls_before) {
         begin = std::chrono::steady_clock::now();
         interrupt();
@@ -125,6 +128,14 @@ class InterruptionTest : public testing::Test {
   auto ShutDown(const char* what, uint64_t calls_max, Work work) {
     return Interrupted(what, calls_max, work, [] { shutting_down = true; });
   }
+
+  /// Notes when sorted entries become a tree.
+  class TreeBegins final : public WorkProgress {
+   public:
+    void Begin(WorkPhase phase, uint64_t) override { begun = phase == WorkPhase::kBuildIndex; }
+    void Completed(uint64_t) override {}
+    bool begun = false;
+  };
 
   void StartBuild() {
     const IndexBuild::Rows rows{&codec_, nullptr, &record_,

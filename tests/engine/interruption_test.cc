@@ -171,11 +171,11 @@ TEST_F(InterruptionTest, CreateIndexWhileItsTreeIsBuilt) {
   ASSERT_NO_FATAL_FAILURE(StartFilled());
   ASSERT_NO_FATAL_FAILURE(StartBuild());
   const auto kill = [this] { session_->Interrupt(Interruption::kSession); };
-  // Behind the reading of a thousand leaves; in all it makes 1,400 to 1,600 calls, as read-ahead
-  // takes more or fewer of them.
+  TreeBegins progress;
+  session_->ReportProgress(&progress);
   EXPECT_TRUE(Interrupted(
                   "CREATE INDEX, building the tree", kCallsMaxAtOnce * 2,
-                  [&] { return build_->Build(); }, kill, 1200)
+                  [&] { return build_->Build(); }, kill, &progress.begun)
                   .Is(Code::kInterrupted));
   build_.reset();
   EXPECT_TRUE(session_->Rollback().ok());

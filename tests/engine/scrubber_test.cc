@@ -24,7 +24,12 @@ ToyRow RowOf(uint64_t id, uint32_t version) {
 
 class ScrubberTest : public testing::Test {
  protected:
-  ScrubberTest() : world_(TestSeed()) { world_.options.storage.scrub_bytes_per_second = 0; }
+  ScrubberTest() : world_(TestSeed()) {
+    world_.options.storage.scrub_bytes_per_second = 0;
+    // What is there once stays there.
+    world_.options.storage.buffer.pool_bytes =
+        uint64_t{1024} * world_.options.storage.page_size_bytes;
+  }
 
   void Fill() {
     ASSERT_TRUE(world_.Open().ok());
@@ -148,6 +153,7 @@ TEST_F(ScrubberTest, FindsNothingBesideWritersAndDroppedTables) {
 }
 
 TEST_F(ScrubberTest, ReadsAtTheRateThatIsSet) {
+  world_.options.storage.background = false;  // its thread would read, too
   ASSERT_NO_FATAL_FAILURE(Fill());
   Scrubber* const scrubber = Instance()->scrubber();
   const std::atomic<bool> stopping{false};
