@@ -160,18 +160,19 @@ TEST(GroupTest, AParserTellsAMalformedGroupFromItsEnd) {
 }
 
 TEST(RedoTest, FindsWhatWasRegistered) {
+  constexpr auto kNobodys = static_cast<RecordType>(119);
+  EXPECT_EQ(FindRedo(kNobodys), nullptr);
   constexpr auto kUnused = static_cast<RecordType>(120);
-  EXPECT_EQ(FindRedo(kUnused), nullptr);
   const RedoFunction apply = [](PageId, MutableBytes, Bytes) { return Status::Ok(); };
   RegisterRedo(kUnused, {.apply = apply, .initialises_page = true});
   ASSERT_NE(FindRedo(kUnused), nullptr);
   EXPECT_TRUE(FindRedo(kUnused)->initialises_page);
   RegisterRedo(kUnused, {.apply = apply, .initialises_page = true});  // a second engine
-  EXPECT_EQ(FindRedo(kUnused, 1), nullptr) << "a version that nobody registered";
   const RedoFunction second = [](PageId, MutableBytes, Bytes) { return Status(Code::kCorrupt); };
   RegisterRedo(kUnused, {.apply = second, .version = 1});
   EXPECT_EQ(FindRedo(kUnused, 1)->apply, second);
   EXPECT_EQ(FindRedo(kUnused)->apply, apply);
+  EXPECT_EQ(FindRedo(kUnused, 2), nullptr) << "a version that nobody registered";
   constexpr auto kPageless = static_cast<RecordType>(121);
   RegisterRedo(kPageless, {.pageless = true});
   ASSERT_NE(FindRedo(kPageless), nullptr);
