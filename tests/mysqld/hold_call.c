@@ -39,13 +39,15 @@ static int is_there(const char* name) {
 
 static void put(const char* name, long number) {
   char path[kPathMax];
+  char partial[kPathMax];
   char text[32];
-  if (!in_folder(path, name)) return;
+  if (!in_folder(path, name) || !in_folder(partial, "put")) return;
   const int size = snprintf(text, sizeof text, "%ld\n", number);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return;
   (void)!write(fd, text, (size_t)size);
   close(fd);
+  (void)rename(partial, path);  // whoever reads it sees all of it or the former one
 }
 
 static void drop(const char* name) {
@@ -93,10 +95,10 @@ static void before_call(char called, int fd) {
   if (holds) {
     state = 2;
     held = gettid();
+    put("reached", 1);
   }
   pthread_mutex_unlock(&mutex);
   if (holds) {
-    put("reached", 1);
     const struct timespec pause = {0, 1000000};
     while (!is_there("go")) nanosleep(&pause, NULL);
     drop("go");

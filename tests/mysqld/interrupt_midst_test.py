@@ -51,10 +51,13 @@ class _Hold:
         self._put("go", "")
         thread.join(600)
         self._t.true(not thread.is_alive(), f"{statement} goes on")
+        return failed[0] if failed else None
+
+    def check_calls(self, statement):
+        """How many calls followed, once the server has ended the statement: not so many."""
         calls = int((self._folder / "calls").read_text())
         print(f"     {statement[:50]}: {calls} calls followed", flush=True)
         self._t.true(calls <= _CALLS_MAX, f"{statement}: {calls} calls followed")
-        return failed[0] if failed else None
 
     def _put(self, name, text):
         partial = self._folder / "partial"
@@ -97,6 +100,7 @@ def _kill(t, hold, client, statement, call):
     number = client.value("SELECT CONNECTION_ID()")
     error = hold.within(client, statement, call, lambda: killer.execute(f"KILL QUERY {number}"))
     t.true(isinstance(error, MysqlError) and error.code == _INTERRUPTED, f"{statement}: {error}")
+    hold.check_calls(statement)
 
 
 def test_killed_in_the_midst(t, monkeypatch):
@@ -142,6 +146,7 @@ def test_shutdown_in_the_midst(t, monkeypatch):
                        "the server has killed its sessions")
         hold.within(client, statement, call, strike)
         stopping[0].join()
+        hold.check_calls(statement)  # its connection was lost before it had ended
         t.true("got signal" not in server.messages(), server.messages()[-2000:])
         server.start()
         _expect_whole(t, t.client(server), server)
