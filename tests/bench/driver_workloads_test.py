@@ -43,6 +43,21 @@ def test_tpcc_counts_new_orders_and_checks_its_tables():
                 raise Failure(one["facts"])
 
 
+def test_commits_are_measured_in_each_folder():
+    with tempfile.TemporaryDirectory() as folder:
+        places, path = [f"{folder}/first", f"{folder}/second"], f"{folder}/commit.json"
+        run(folder, "commit", "--rounds", "1", "--time", "1", "--threads", "2", "--binlogs", "on",
+            "--methods", "fdatasync,uring", "--dir", places[0], "--dir", places[1], "--output",
+            path, *SMALL_SERVER)
+        document = result.read(path)
+        require_equal([place in group["title"] for place, group in
+                       zip(places, document["groups"])], [True, True], "groups")
+        require_equal([list(Path(place).iterdir()) for place in places], [[], []], "left behind")
+        for one in document["runs"]:
+            if "not available" not in one.get("facts", {}) and not one["metrics"]["syncs"] > 0:
+                raise Failure(one)
+
+
 def test_covering_scans_beside_updates():
     with tempfile.TemporaryDirectory() as folder:
         document = _measured(folder, "covering", "--rows", "2000", "--ranges", "100", "--rate",

@@ -25,7 +25,7 @@ def require():
                         "apt-get install valgrind")
 
 
-def launcher(folder):
+def _launcher(folder):
     """The words before a server's command line. Counts and valgrind's log come into `folder`."""
     return ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--toggle-collect={_FUNCTION}",
             "--fair-sched=try", f"--callgrind-out-file={folder / 'counts'}",
@@ -33,10 +33,13 @@ def launcher(folder):
 
 
 class Counter:
-    """Counts of a server that runs below `launcher(folder)`. For one thread."""
+    """Counts of the private server of a session, which is made before that starts. For one
+    thread."""
 
-    def __init__(self, pid, folder):
-        self._pid, self._folder = pid, folder
+    def __init__(self, session):
+        self._session, self._folder = session, session.folder / "counts"
+        self._folder.mkdir()
+        session.request.conditions.launcher = _launcher(self._folder)
 
     def switch_on(self):
         """From here on the server is slow; until then nothing is counted."""
@@ -62,7 +65,8 @@ class Counter:
         return self._folder.glob("counts.*")
 
     def _control(self, option):
-        result = subprocess.run(["callgrind_control", option, str(self._pid)],
+        result = subprocess.run(["callgrind_control", option,
+                                 str(self._session.targets[0].pid)],
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                 timeout=_CONTROL_LIMIT_S)
         if result.returncode or "OK" not in result.stdout:

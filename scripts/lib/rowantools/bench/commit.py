@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/bench commit: durable single-row updates through a server, by sync method, number of
-clients, binlog and injected sync latency. The sides are engines with a method each."""
+clients, binlog, injected sync latency and folder. The sides are engines with a method each."""
 import dataclasses
+import itertools
+import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from ..progress import Step
 from . import database, settings
 from .load import Load, clients
-from .measuring import latency_metrics, observe, per_operation, run_of, stalls
+from .machine import place
+from .options import listed
+from .queries import status
 from .servers import MysqlServer
 from .sync_delay import NOT_DELAYED, SYNC_METHODS, Counts
 from .targets import Target
+from .workload import Case, Workload
 
-COLUMNS = ("commits_per_s", "p50", "p95", "p99", "p999", "max", "worst_second_ms", "syncs",
-           "calls", "cpu", "client_cpu", "cs", "wkb", "retries", "stalls")
 _DIRECT, _SYNC = "O_DIRECT", "O_DSYNC"
-_START_S = 8   # of two servers, for the plan
+_BINLOGS = {"off": [False], "on": [True], "both": [False, True]}
 
 
 @dataclass
@@ -39,114 +45,133 @@ def method_targets(methods=SYNC_METHODS):
 
 
 @dataclass(frozen=True)
-class _Case:
-    binlog: bool
+class _Conditions:
+    """What servers are started with; `place` is told where there are several folders."""
+    folder: Path
     delay_us: int
+    binlog: bool
+    place: str
 
     @property
     def title(self):
         delay = f", each sync {self.delay_us} us longer" if self.delay_us else ""
-        return f"binlog {'on' if self.binlog else 'off'}{delay}"
+        return f"binlog {'on' if self.binlog else 'off'}{delay}{self.place}"
 
 
-class Commit:
-    """`options`: threads, binlogs (a list of bool), delays, time."""
+class Commit(Workload):
+    """`options`: threads, binlogs, delays, dir (a list), time."""
+    columns = ("commits_per_s", "p50", "p95", "p99", "p999", "max", "worst_second_ms", "syncs",
+               "calls", "cpu", "client_cpu", "cs", "wkb", "retries", "stalls")
 
     def __init__(self, session, options):
-        self._session, self._options = session, options
-        self._cases = [_Case(binlog, delay) for delay in options.delays
-                       for binlog in options.binlogs]
+        super().__init__(session, options)
+        folders = options.dir or [session.folder]
+        several = len(folders) > 1
+        self._conditions = {one.title: one for one in (
+            _Conditions(folder, delay, binlog, f", in {place(folder)}" if several else "")
+            for folder, delay, binlog in itertools.product(folders, options.delays,
+                                                           _BINLOGS[options.binlogs]))}
+        self._open, self._folder, self._servers, self._counts = None, None, {}, {}
 
-    def run(self):
-        session, options = self._session, self._options
-        for case in self._cases:
-            session.result.add_group(case.title, "Durable commits, " + case.title)
-            for threads in options.threads:
-                session.result.add_test(_name(threads, case), case.title, clients(threads),
-                                        "commits_per_s")
-        session.result.set_columns(COLUMNS)
-        session.result.note("mysqlx_cache_cleaner is off in the MySQL servers of the driver: it "
-                            "makes the server write out every prepared change, for each engine.")
-        if any(options.delays):
-            session.result.note("Injected delays do not reach what goes through io_uring: there "
-                                f"{', '.join(NOT_DELAYED)} is n/a. Calls through io_uring are not "
-                                "counted either.")
-        runs = len(options.threads) * len(session.targets) * session.request.rounds
-        session.plan("commit", len(self._cases) * (runs * (options.time + 1) + _START_S))
-        for number, case in enumerate(self._cases):
-            self._case(case, first=number == 0)
+    @staticmethod
+    def prepare(options):
+        options.methods = listed(options.methods, SYNC_METHODS, "sync method") or list(SYNC_METHODS)
 
-    def _case(self, case, first):
-        """Servers of their own for each case, since binlog and delay are those of a start."""
-        servers, counts = {}, {}
-        try:
-            for method in dict.fromkeys(side.flush_method for side in self._session.targets):
-                folder = self._session.folder / method.lower().replace("_", "-")
-                counts[method] = Counts(self._session.folder / f"counts-{method.lower()}")
-                servers[method] = self._start(case, folder, method, counts[method].path)
-            for side in self._session.targets:
-                self._attach(side, servers[side.flush_method], record=first)
-            self._session.advance(_START_S)
-            for threads in self._options.threads:
-                self._session.take_turns(
-                    _name(threads, case), self._options.time + 1,
-                    lambda side, tell, threads=threads: self._one_run(
-                        case, threads, side, counts[side.flush_method], tell))
-        finally:
-            for server in servers.values():
-                server.stop()
+    @staticmethod
+    def make_targets(options):
+        return method_targets(options.methods)
 
-    def _start(self, case, folder, method, counts):
-        conditions = dataclasses.replace(
-            self._session.request.conditions, binlog=case.binlog, delay_us=case.delay_us,
-            counts=counts, options={"mysql": [f"--innodb-flush-method={method}",
-                                              *self._session.request.conditions.options.get(
-                                                  "mysql", ())]})
-        server = MysqlServer(folder, conditions)
+    def groups(self):
+        return [(title, "Durable commits, " + title) for title in self._conditions]
+
+    def notes(self):
+        yield ("mysqlx_cache_cleaner is off in the MySQL servers of the driver: it makes the "
+               "server write out every prepared change, for each engine.")
+        yield ("Syncs a commit are counted call by call in the server; those through io_uring by "
+               "Rowan_log_syncs, which knows the redo log's alone.")
+        if any(self.options.delays):
+            yield ("Injected delays do not reach what goes through io_uring: there "
+                   f"{', '.join(NOT_DELAYED)} is n/a.")
+
+    def cases(self):
+        return [Case(f"{clients(threads)}, {title}", title, clients(threads), "commits_per_s",
+                     self.options.time + 1, partial(self._one_run, conditions, threads))
+                for title, conditions in self._conditions.items()
+                for threads in self.options.threads]
+
+    def open_targets(self):
+        """Nothing yet: binlog, delay and folder are those of a start."""
+
+    def before(self, case):
+        """Servers of their own for each group, one a flush method."""
+        if self._open == case.group:
+            return
+        self.close()
+        conditions = self._conditions[case.group]
+        conditions.folder.mkdir(parents=True, exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="bench-", dir=conditions.folder))
+        for method in dict.fromkeys(side.flush_method for side in self.session.targets):
+            self._counts[method] = Counts(self.session.folder / f"counts-{method.lower()}")
+            self._servers[method] = self._start_server(conditions, method)
+        for side in self.session.targets:
+            self._attach(side, record=self._open is None)
+        self._open = case.group
+
+    def close(self):
+        for server in self._servers.values():
+            server.stop()
+        self._servers.clear()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_server(self, conditions, method):
+        common = self.session.request.conditions
+        options = [f"--innodb-flush-method={method}", *common.options.get("mysql", ())]
+        server = MysqlServer(self._folder / method.lower().replace("_", "-"), dataclasses.replace(
+            common, binlog=conditions.binlog, delay_us=conditions.delay_us,
+            counts=self._counts[method].path, options={"mysql": options}))
         server.install_plugin = method == _DIRECT
-        with Step(f"starting a server, {case.title}, {method}"):
+        with Step(f"starting a server, {conditions.title}, {method}"):
             return server.start()
 
-    def _attach(self, side, server, record):
+    def _attach(self, side, record):
+        server = self._servers[side.flush_method]
         side.server, side.pid, side.socket = server, server.pid(), str(server.socket)
         with database.connect(side, database="") as connection:
             connection.execute(f"CREATE DATABASE IF NOT EXISTS {side.database}")
-        Load(side, "commit.lua", {"engine": side.engine, "clients": max(self._options.threads)},
+        Load(side, "commit.lua", {"engine": side.engine, "clients": max(self.options.threads)},
              "prepare").run()
         if record:
             facts = settings.describe(side)
             facts["settings"].update({"binlog": "as each test says", "sync method": side.method})
-            self._session.result.add_target(dict(
+            self.session.result.add_target(dict(
                 facts, name=side.name, kind=side.kind, engine=side.engine,
                 address=side.address(), own=True, observed=True))
 
-    def _one_run(self, case, threads, side, counts, tell):
-        if case.delay_us and side.method in NOT_DELAYED:
+    def _one_run(self, conditions, threads, side, tell):
+        if conditions.delay_us and side.method in NOT_DELAYED:
             return {"metrics": {}, "facts": {"not available": "its syncs cannot be delayed"}}
         try:
             with database.connect(side, database="") as connection:
                 connection.execute(side.setting)
         except database.error_types() as error:
             return {"metrics": {}, "facts": {"not available": str(error.args[-1])}}
-        self._session.settle(side)
-        load = Load(side, "commit.lua", {"threads": threads, "time": self._options.time,
-                                         "events": 0, "clients": max(self._options.threads)})
-        before = counts.read()
-        with observe(side, self._session.data_folder(side)) as sampler:
-            report = load.run(tell)
-        syncs, durable, other = [new - old for new, old in zip(counts.read(), before)]
+        load = Load(side, "commit.lua", {"threads": threads, "time": self.options.time,
+                                         "events": 0, "clients": max(self.options.threads)})
+        before = self._counted(side)
+        run, report, _ = self.run_load(side, load, tell, "events")
+        syncs, durable, other, ring = [new - old for new, old in zip(self._counted(side), before)]
         events = max(1, report.events)
-        seen = side.method not in NOT_DELAYED
-        cost = per_operation(sampler, report.events)
-        metrics = dict(latency_metrics(report), commits_per_s=report.events / report.seconds,
-                       syncs=(syncs + durable) / events if seen else None,
-                       calls=(syncs + durable + other) / events if seen else None,
-                       cpu=cost["cpu"], cs=cost["cs"], wkb=cost["wkb"],
-                       client_cpu=report.client_cpu_s * 1e6 / events,
-                       retries=sum(report.retries.values()),
-                       stalls=stalls(report.events_by_second))
-        return run_of(report, metrics, report.events_by_second)
+        run["metrics"].update(
+            commits_per_s=run["metrics"].pop("events_per_s"),
+            syncs=(syncs + durable + ring) / events,
+            calls=None if side.method in NOT_DELAYED else (syncs + durable + other) / events)
+        return run
 
-
-def _name(threads, case):
-    return f"{clients(threads)}, {case.title}"
+    def _counted(self, side):
+        """Syncs, durable writes and other writes by calls, and syncs of the log by io_uring."""
+        ring = 0
+        if side.method in NOT_DELAYED:
+            with database.connect(side, database="") as connection:
+                ring = status(connection, "Rowan_log_syncs")
+        return (*self._counts[side.flush_method].read(), ring)

@@ -10,15 +10,15 @@ are deleted at the other end as fast as new ones come, and reads run beside inse
 """
 import time
 from dataclasses import dataclass
+from functools import partial
 
-from .insert_pattern import describe
+from .insert_pattern import check, describe
 from .load import Load
 from .measuring import KIB, MIB, latency_metrics, observe, ratio, run_of, stalls
+from .options import listed
 from .queries import size_mib
+from .workload import Case, Workload
 
-COLUMNS = ("ips", "qps", "dps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi",
-           "csps", "cpups", "cspq", "cpupq", "size_mib", "rss_mib", "maxop_ms", "p50", "p99",
-           "stalls", "retries")
 _KEPT_SHARE = 0.95          # of a fixed rate, or it counts as missed
 _RATED_ROWS = 10            # of a transaction beside reads
 _LOAD_ROWS_PER_S = 40_000   # for the plan
@@ -41,44 +41,44 @@ STEPS = (Step("l.i0", "insert", deletes=False), Step("l.x", "index"), Step("l.i1
            for name, kind in (("qr", "range"), ("qp", "point"))])
 
 
-class Insert:
-    """`options`: clients, rows (of l.i0 a client), time, pattern, steps (names or None)."""
+class Insert(Workload):
+    columns = ("ips", "qps", "dps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi",
+               "csps", "cpups", "cspq", "cpupq", "size_mib", "rss_mib", "maxop_ms", "p50", "p99",
+               "stalls", "retries")
+    whole_rounds = True
 
-    def __init__(self, session, options):
-        self._session, self._options = session, options
-        self._steps = [step for step in STEPS if not options.steps or step.name in options.steps
-                       or step.name == "l.i0"]
+    @staticmethod
+    def prepare(options):
+        options.clients, options.rows = options.rows or (
+            (1, 20_000) if options.quick else (1, 1_000_000))
+        options.time = options.time or (2 if options.quick else 60)
+        check(options.pattern)
+        options.steps = listed(options.steps, [step.name for step in STEPS], "step")
 
-    def run(self):
-        session, options = self._session, self._options
-        session.result.add_group("loads", "Loads")
-        session.result.add_group("reads", "Reads beside inserts")
-        for step in self._steps:
-            session.result.add_test(step.name, "reads" if step.rate else "loads", step.name,
-                                    "qps" if step.rate else "ips")
-        session.result.set_columns(COLUMNS)
-        session.result.note("Insert pattern " + describe(options.pattern))
-        session.open_targets()
-        session.plan("insert", len(session.targets) * session.request.rounds
-                     * sum(map(self._planned_s, self._steps)))
-        # Each step leaves what the next one finds: the whole is repeated, not a step.
-        for number in range(session.request.rounds):
-            for step in self._steps:
-                session.take_turns(step.name, self._planned_s(step),
-                                   lambda target, tell, step=step: self._step(step, target, tell),
-                                   only_round=number)
+    def groups(self):
+        return ("loads", "Loads"), ("reads", "Reads beside inserts")
+
+    def notes(self):
+        return ["Insert pattern " + describe(self.options.pattern)]
+
+    def cases(self):
+        wanted = self.options.steps
+        return [Case(step.name, "reads" if step.rate else "loads", step.name,
+                     "qps" if step.rate else "ips", self._planned_s(step),
+                     partial(self._step, step))
+                for step in STEPS if not wanted or step.name in wanted or step.name == "l.i0"]
 
     def _planned_s(self, step):
         if step.name in ("l.i0", "l.x"):
-            return self._options.clients * self._options.rows / _LOAD_ROWS_PER_S + 1
-        return self._options.time + 1
+            return self.options.clients * self.options.rows / _LOAD_ROWS_PER_S + 1
+        return self.options.time + 1
 
     def _step(self, step, target, tell):
         if step.name == "l.i0":
             self._load(target, "insert", {}, "prepare").run()
-        self._session.settle(target)
+        self.session.settle(target)
         start = time.monotonic()
-        with observe(target, self._session.data_folder(target)) as sampler:
+        with observe(target, self.session.data_folder(target)) as sampler:
             main, inserted, deleted = self._loads(step, target, tell)
         seconds = main.seconds or time.monotonic() - start
         count = inserted if step.name == "l.x" or not step.rate else main.queries
@@ -92,7 +92,7 @@ class Insert:
         run = run_of(main, metrics, [rate * (1 if step.rate else step.rows)
                                      for rate in main.events_by_second])
         run["seconds"] = seconds
-        wanted = step.rate * self._options.clients
+        wanted = step.rate * self.options.clients
         if wanted and inserted / seconds < _KEPT_SHARE * wanted:
             run["missed"] = (f"{inserted / seconds:,.0f} of {wanted:,} rows a second were inserted:"
                              " the rate was not kept, the reads are not ranked")
@@ -100,7 +100,7 @@ class Insert:
 
     def _loads(self, step, target, tell):
         """The report of what is measured, and how many rows were inserted and deleted."""
-        options = self._options
+        options = self.options
         if step.kind == "index":
             return (self._load(target, "insert", {}, "index").run(tell),
                     options.clients * options.rows, 0)
@@ -122,7 +122,7 @@ class Insert:
         return main, inserted, deleted
 
     def _load(self, target, kind, more, command="run"):
-        options = self._options
+        options = self.options
         arguments = {"kind": kind, "tables": options.clients, "threads": options.clients,
                      "pattern": options.pattern, "events": 0, "time": options.time}
         if target.protocol == "mysql":

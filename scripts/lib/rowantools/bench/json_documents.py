@@ -3,11 +3,12 @@
 the redo they append, and the pages that are written or left dirty behind them."""
 import random
 import statistics
+from functools import partial
 
 from . import database
-from .queries import require_mysql, status, timed
+from .queries import create, require_mysql, status, timed
+from .workload import Case, Workload
 
-COLUMNS = ("ms", "redo_bytes", "pages")
 _MEMBER_BYTES = 1000
 # engine: counters of redo and of pages; the first that the server has counts.
 _REDO = {"rowan": ("Rowan_log_lsn",),
@@ -15,35 +16,30 @@ _REDO = {"rowan": ("Rowan_log_lsn",),
 _PAGES = {"rowan": "Rowan_buffer_pool_pages_{}", "innodb": "Innodb_buffer_pool_pages_{}"}
 
 
-class JsonDocuments:
+class JsonDocuments(Workload):
     """`options`: sizes in KB, updates (of a run)."""
+    columns = ("ms", "redo_bytes", "pages")
 
-    def __init__(self, session, options):
-        self._session, self._options = session, options
+    def check(self):
+        require_mysql(self.session.targets, "json")
 
-    def run(self):
-        session, options = self._session, self._options
-        require_mysql(session.targets, "json")
-        session.result.add_group("documents", f"JSON_SET of ten bytes, {options.updates} updates "
-                                 "of a document")
-        for size in options.sizes:
-            session.result.add_test(_name(size), "documents", _name(size), "ms")
-        session.result.set_columns(COLUMNS)
-        session.open_targets()
-        planned = {size: 1 + options.updates * size / 100_000 for size in options.sizes}
-        session.plan("json", len(session.targets) * session.request.rounds * sum(planned.values()))
-        for size in options.sizes:
-            session.take_turns(_name(size), planned[size],
-                               lambda target, tell, size=size: self._one_run(target, size))
+    def groups(self):
+        return [("documents", f"JSON_SET of ten bytes, {self.options.updates} updates of a "
+                 "document")]
 
-    def _one_run(self, target, size):
+    def cases(self):
+        return [Case(f"{size:,} KB", "documents", f"{size:,} KB", "ms",
+                     1 + self.options.updates * size / 100_000, partial(self._one_run, size))
+                for size in self.options.sizes]
+
+    def _one_run(self, size, target, tell):
         members = max(1, size * 1000 // _MEMBER_BYTES)
         chosen = random.Random(size)
         with database.connect(target) as connection:
-            self._fill(connection, target, members)
+            _fill(connection, target, members)
             redo, pages = _redo(connection, target.engine), _pages(connection, target.engine)
             times = []
-            for _ in range(self._options.updates):
+            for _ in range(self.options.updates):
                 member, value = chosen.randrange(members), chosen.randrange(10 ** 10)
                 times.append(timed(connection, "UPDATE documents SET d = JSON_SET(d, "
                                                f"'$.m{member}.v', '{value:010d}')")[1])
@@ -56,18 +52,16 @@ class JsonDocuments:
 
     def _each(self, before, after):
         return None if before is None or after is None else \
-            (after - before) / self._options.updates
+            (after - before) / self.options.updates
 
-    @staticmethod
-    def _fill(connection, target, members):
-        """Each member has ten bytes that are changed, beside others."""
-        connection.execute("DROP TABLE IF EXISTS documents")
-        connection.execute(f"CREATE TABLE documents (id INT PRIMARY KEY, d JSON) "
-                           f"ENGINE = {target.engine}")
-        filler = "p" * (_MEMBER_BYTES - 40)
-        document = ", ".join(f'"m{number}": {{"v": "0123456789", "p": "{filler}"}}'
-                             for number in range(members))
-        connection.execute(f"INSERT INTO documents VALUES (1, '{{{document}}}')")
+
+def _fill(connection, target, members):
+    """Each member has ten bytes that are changed, beside others."""
+    create(connection, target, "documents", "id INT PRIMARY KEY, d JSON")
+    filler = "p" * (_MEMBER_BYTES - 40)
+    document = ", ".join(f'"m{number}": {{"v": "0123456789", "p": "{filler}"}}'
+                         for number in range(members))
+    connection.execute(f"INSERT INTO documents VALUES (1, '{{{document}}}')")
 
 
 def _redo(connection, engine):
@@ -83,7 +77,3 @@ def _pages(connection, engine):
         return None
     counts = [status(connection, _PAGES[engine].format(state)) for state in ("flushed", "dirty")]
     return None if None in counts else sum(counts)
-
-
-def _name(size):
-    return f"{size:,} KB"

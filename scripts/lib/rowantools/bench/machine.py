@@ -37,3 +37,15 @@ def _commit():
     except OSError:
         return ""
     return commit + ("+" if changed else "")
+
+
+def place(folder):
+    """A folder's name with the kind of file system that it lies in."""
+    path, kinds = os.path.abspath(folder), {}
+    with open("/proc/self/mounts") as stream:
+        for line in stream:
+            _, mounted, kind, *_ = line.split()
+            kinds[mounted] = kind
+    while path not in kinds and path != "/":
+        path = os.path.dirname(path)
+    return f"{folder} ({kinds.get(path, 'unknown')})"

@@ -88,9 +88,13 @@ SETS = {"quick": tuple(test for test in ALL if test.name in _QUICK),
         "32": tuple(test for test in ALL if not test.before_writes), "42": ALL}
 
 
+def test_names(text):
+    """[names] of a list such as "point-query,insert"; UserError for a name that there is not."""
+    return listed(text, [test.name for test in ALL], "microbenchmark")
+
+
 def chosen(names, otherwise):
     """The tests that a list such as "point-query,insert" names, or the set `otherwise`, in the
     order of their steps; UserError for a name that there is not."""
-    wanted = listed(names, [test.name for test in ALL], "microbenchmark") or \
-        [test.name for test in SETS[otherwise]]
+    wanted = test_names(names) or [test.name for test in SETS[otherwise]]
     return [test for test in ALL if test.name in wanted]

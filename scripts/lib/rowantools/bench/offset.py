@@ -2,12 +2,12 @@
 """scripts/bench offset: one page of a long list, LIMIT with a small and a large OFFSET: what it
 takes to pass by the rows in front of it, and the two ways around that."""
 import statistics
+from functools import partial
 
-from ..progress import Step
-from . import database
-from .queries import fill, handler_reads, timed
+from . import database, queries
+from .queries import timed
+from .workload import Case, Workload
 
-COLUMNS = ("ms", "rows_read")
 _PAGE = 10
 _REPEATS = 5
 _PLANNED_S = 0.3
@@ -28,62 +28,34 @@ FORMS = (
 )
 
 
-class Offset:
-    """`options`: rows, offsets (a list)."""
+class Offset(Workload):
+    columns = ("ms", "rows_read")
 
-    def __init__(self, session, options):
-        self._session, self._options = session, options
-        self._answers = {}   # test: the first side's answer
+    def groups(self):
+        return [(name, f"{title}; {self.options.rows:,} rows") for name, title, _ in FORMS]
 
-    def run(self):
-        session, options = self._session, self._options
-        for name, title, _ in FORMS:
-            session.result.add_group(name, f"{title}; {options.rows:,} rows")
-            for offset in options.offsets:
-                session.result.add_test(_name(name, offset), name, f"offset {offset:,}", "ms")
-        session.result.set_columns(COLUMNS)
-        session.open_targets()
-        for target in session.targets:
-            with Step(f"filling {target.name}"):
-                self._fill(target)
-        session.plan("offset", len(FORMS) * len(options.offsets) * len(session.targets)
-                     * session.request.rounds * _PLANNED_S)
-        for name, _, query in FORMS:
-            for offset in options.offsets:
-                test = _name(name, offset)
-                session.take_turns(test, _PLANNED_S,
-                                   lambda target, tell, test=test, offset=offset, query=query:
-                                   self._one_run(target, test,
-                                                 query.format(page=_PAGE, offset=offset)))
+    def cases(self):
+        return [Case(test, name, f"offset {offset:,}", "ms", _PLANNED_S,
+                     partial(self._one_run, test, query.format(page=_PAGE, offset=offset)))
+                for name, _, query in FORMS for offset in self.options.offsets
+                for test in [f"{name}, offset {offset:,}"]]
 
-    def _fill(self, target):
-        rows = self._options.rows
-        is_mysql = target.protocol == "mysql"
-        engine = f"ENGINE = {target.engine}" if is_mysql else ""
+    def fill(self, target):
+        rows = self.options.rows
         with database.connect(target) as connection:
-            connection.execute("DROP TABLE IF EXISTS pages")
-            connection.execute("CREATE TABLE pages (id INT PRIMARY KEY, k INT NOT NULL, "
-                               f"pad CHAR(100) NOT NULL) {engine}")
+            queries.create(connection, target, "pages", "id INT PRIMARY KEY, k INT NOT NULL, "
+                           "pad CHAR(100) NOT NULL")
             # 7919 is a prime: neighbours by k lie far apart.
-            fill(connection, "pages", ((number, number * 7919 % rows, f"row {number}")
-                                       for number in range(1, rows + 1)))
+            queries.fill(connection, "pages", ((number, number * 7919 % rows, f"row {number}")
+                                               for number in range(1, rows + 1)))
             connection.execute("CREATE INDEX pages_k ON pages (k, id)")
-            connection.execute("ANALYZE TABLE pages" if is_mysql else "VACUUM ANALYZE pages")
+            queries.analyze(connection, "pages")
 
-    def _one_run(self, target, test, query):
+    def _one_run(self, test, query, target, tell):
         with database.connect(target) as connection:
             connection.execute(query)
-            before = handler_reads(connection)
-            answer, first_ms = timed(connection, query)
-            after = handler_reads(connection)
+            answer, first_ms, rows_read = queries.timed_with_reads(connection, query)
             times = [first_ms] + [timed(connection, query)[1] for _ in range(_REPEATS - 1)]
         answer = [tuple(str(value).rstrip() for value in row) for row in answer]
-        if answer != self._answers.setdefault(test, answer):
-            return {"metrics": {}, "problem": f"the answers differ: {answer[:2]} is not "
-                                              f"{self._answers[test][:2]}"}
-        return {"metrics": {"ms": statistics.median(times),
-                            "rows_read": None if before is None else after - before}}
-
-
-def _name(form, offset):
-    return f"{form}, offset {offset:,}"
+        return self.compared(test, answer, {"metrics": {"ms": statistics.median(times),
+                                                        "rows_read": rows_read}})

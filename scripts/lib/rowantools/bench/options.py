@@ -12,44 +12,30 @@ from .session import Request
 _UNITS = {"": 1, "k": 10 ** 3, "m": 10 ** 6, "g": 10 ** 9}
 
 
-def command(commands, name, help_text, run):
-    parser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.set_defaults(run=run)
-    return parser
-
-
-def add_common(parser, rounds, targets=True):
-    if targets:
-        parser.add_argument("--on", action="append", metavar="TARGET", default=None,
-                            help="what to measure; may be repeated, the first is the base")
-    parser.add_argument("--rounds", type=seconds, default=rounds, metavar="N",
-                        help=f"alternations (default {rounds}; four show differences)")
+def add_files(parser, several):
+    """Where the result and the servers lie; --dir once, or `several` times."""
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="the JSON result (default: below build/results)")
-    parser.add_argument("--dir", type=Path, help="folder of the servers, on the disk to measure")
-    parser.add_argument("--memory", type=mib, metavar="SIZE",
-                        help="buffer pool of each engine (default: a sixth of the machine's memory,"
-                        " at most 512M)")
-    parser.add_argument("--redo", type=mib, default=1024, metavar="SIZE",
-                        help="redo capacity (default 1G)")
-    parser.add_argument("--binlog", choices=["off", "on"], default="off")
-    parser.add_argument("--relaxed", action="store_true",
-                        help="commits are written and not synced, on all sides")
-    parser.add_argument("--sync-delay", type=int, default=0, metavar="US",
-                        help="microseconds that each sync of servers of the driver takes longer")
-    parser.add_argument("--server-option", action="append", default=[], metavar="KIND:OPTION",
-                        help="of servers of the driver: mysql:--innodb-io-capacity=1000")
+    more = {"action": "append", "default": []} if several else {}
+    parser.add_argument("--dir", type=Path, help="folder of the servers, on the disk to measure" + (
+        "; given several times each is measured" if several else ""), **more)
 
 
-def request_of(options, recorded):
-    """The Request of parsed options; `recorded` are the workload's own, as results keep them."""
+def request_of(options):
+    """The Request of parsed options. Results keep the values of the command's own options and of
+    those that change what is measured."""
+    folders = options.dir if isinstance(options.dir, list) else [options.dir]
     conditions = Conditions(buffer_pool_mib=options.memory or max(64, min(512, memory_mib() // 6)),
                             redo_mib=options.redo, binlog=options.binlog == "on",
                             durable=not options.relaxed, delay_us=options.sync_delay,
-                            folder=options.dir, options=_server_options(options.server_option))
+                            folder=folders[0] if folders else None,
+                            options=_server_options(options.server_option))
+    own = {name: getattr(options, name) for name in
+           (words.get("dest") or option.lstrip("-").replace("-", "_")
+            for option, words in options.spec.options)}
     return Request(options.command, options.arguments, getattr(options, "on", None) or [],
                    options.output, options.rounds, conditions,
-                   dict(recorded, rounds=options.rounds,
+                   dict(own, rounds=options.rounds,
                         buffer_pool_mib=conditions.buffer_pool_mib, redo_mib=conditions.redo_mib,
                         binlog=options.binlog, durable=conditions.durable,
                         sync_delay_us=conditions.delay_us))
@@ -80,6 +66,11 @@ def listed(text, known, what):
     if unknown:
         raise UserError(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     return names
+
+
+def isolations(text):
+    """[rc, ser] of rc,ser."""
+    return listed(text, ("rc", "rr", "ser"), "isolation level")
 
 
 def seconds(text):

@@ -39,6 +39,20 @@ def fill(connection, table, rows):
         connection.execute(f"INSERT INTO {table} VALUES " + ", ".join(batch))
 
 
+def create(connection, target, table, columns):
+    """An empty table of the target's engine in place of one that may be there."""
+    engine = f"ENGINE = {target.engine}" if target.protocol == "mysql" else ""
+    connection.execute(f"DROP TABLE IF EXISTS {table}")
+    connection.execute(f"CREATE TABLE {table} ({columns}) {engine}")
+
+
+def analyze(connection, *tables):
+    """Statistics of the tables; for PostgreSQL the visibility map, too."""
+    for table in tables:
+        connection.execute(f"VACUUM ANALYZE {table}" if connection.protocol == "postgres"
+                           else f"ANALYZE TABLE {table}")
+
+
 def limit_time(connection, target, seconds):
     """No statement of this session takes longer."""
     statement = {"postgres": f"SET statement_timeout = {seconds * 1000}",
@@ -65,6 +79,14 @@ def handler_reads(connection):
         return None
     rows = connection.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
     return sum(int(value) for _, value in rows)
+
+
+def timed_with_reads(connection, query):
+    """(answer, milliseconds, rows that the server has asked engines for)"""
+    before = handler_reads(connection)
+    answer, milliseconds = timed(connection, query)
+    after = handler_reads(connection)
+    return answer, milliseconds, None if before is None else after - before
 
 
 def has_variable(connection, name):

@@ -4,53 +4,46 @@ the front, another session reads the first rows again and again; with an old sna
 of what was taken can be forgotten, and what matters is whether reads and takes become slower."""
 import statistics
 import time
+from functools import partial
 
 from . import database
 from .histogram import Latencies
 from .load import Load
 from .measuring import observe, per_operation, run_of, stalls
-from .queries import fill
+from .queries import create, fill
+from .workload import Case, Workload
 
-COLUMNS = ("events_per_s", "p50", "p95", "p99", "max", "last_us", "quiet_us", "cpu", "cs", "wkb",
-           "retries", "stalls")
 _READ = "SELECT id, topic, body FROM queue ORDER BY id LIMIT 10"
 _PAUSE_S = 0.003
 _QUIET_S = 0.5
 _CASES = (("no old snapshot", False), ("an old snapshot open", True))
 
 
-class Queue:
-    """`options`: threads, rows, time. Latencies are those of the reads."""
+class Queue(Workload):
+    """Latencies are those of the reads."""
+    columns = ("events_per_s", "p50", "p95", "p99", "max", "last_us", "quiet_us", "cpu", "cs",
+               "wkb", "retries", "stalls")
 
-    def __init__(self, session, options):
-        self._session, self._options = session, options
+    def groups(self):
+        return [("queue", f"A queue of {self.options.rows:,} rows, {self.options.threads} clients; "
+                 "latencies are of reads of its front")]
 
-    def run(self):
-        session, options = self._session, self._options
-        session.result.add_group("queue", f"A queue of {options.rows:,} rows, {options.threads} "
-                                 "clients; latencies are of reads of its front")
-        for name, _ in _CASES:
-            session.result.add_test(name, "queue", name, "events_per_s")
-        session.result.set_columns(COLUMNS)
-        session.open_targets()
-        planned = options.time + 2
-        session.plan("queue", 2 * planned * session.request.rounds * len(session.targets))
-        for name, snapshot in _CASES:
-            session.take_turns(name, planned, lambda target, tell, snapshot=snapshot:
-                               self._one_run(target, snapshot))
+    def cases(self):
+        return [Case(name, "queue", name, "events_per_s", self.options.time + 2,
+                     partial(self._one_run, snapshot)) for name, snapshot in _CASES]
 
-    def _one_run(self, target, snapshot):
+    def _one_run(self, snapshot, target, tell):
         self._fill(target)
         with database.connect(target) as reader, database.connect(target) as old:
             quiet = _read(reader, time.monotonic() + _QUIET_S)
             if snapshot:
                 _open_snapshot(old)
-            with observe(target, self._session.data_folder(target)) as sampler:
+            with observe(target, self.session.data_folder(target)) as sampler:
                 load = Load(target, "queue_table.lua",
-                            {"threads": self._options.threads, "events": 0,
-                             "time": self._options.time}).start()
+                            {"threads": self.options.threads, "events": 0,
+                             "time": self.options.time}).start()
                 try:
-                    samples = _read(reader, time.monotonic() + self._options.time - 0.2)
+                    samples = _read(reader, time.monotonic() + self.options.time - 0.2)
                     report = load.finish()
                 finally:
                     load.stop()
@@ -71,16 +64,13 @@ class Queue:
         return run_of(report, metrics, report.events_by_second)
 
     def _fill(self, target):
-        is_mysql = target.protocol == "mysql"
-        number = "BIGINT AUTO_INCREMENT" if is_mysql else "BIGSERIAL"
-        engine = f"ENGINE = {target.engine}" if is_mysql else ""
+        number = "BIGINT AUTO_INCREMENT" if target.protocol == "mysql" else "BIGSERIAL"
         with database.connect(target) as connection:
-            connection.execute("DROP TABLE IF EXISTS queue")
-            connection.execute(f"CREATE TABLE queue (id {number} PRIMARY KEY, topic INT NOT NULL, "
-                               f"body CHAR(60) NOT NULL) {engine}")
+            create(connection, target, "queue", f"id {number} PRIMARY KEY, topic INT NOT NULL, "
+                   "body CHAR(60) NOT NULL")
             connection.execute("CREATE INDEX topic ON queue (topic)")
             fill(connection, "queue (topic, body)",
-                 ((number, "x") for number in range(self._options.rows)))
+                 ((number, "x") for number in range(self.options.rows)))
 
 
 def _open_snapshot(connection):

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from ..paths import BUILD, UserError
 from ..progress import say
+from . import machine
 from .sync_delay import NOT_DELAYED, SYNC_METHODS, environment
 from .targets import Target
+from .workload import Case, Workload
 
-COLUMNS = ("p10", "p50", "p95", "p99", "max", "commits_per_s", "syncs")
 # As rowan-bench names them, the most telling first.
 _KINDS = (("recycled", "Bare writes into a recycled file, as the redo log has them"),
           ("zero-filled", "Bare writes into a file filled with zeros"),
@@ -20,11 +21,6 @@ _KINDS = (("recycled", "Bare writes into a recycled file, as the redo log has th
           ("growing", "Bare writes into a growing file"))
 _SHAPES = ("1 x 8 KiB", "2 x 8 KiB", "1 x 16 KiB", "1 x 2 MiB")
 _COMMITS = "Commits of the engine, without a server"
-
-
-def method_targets():
-    """The sides: one for each way to make a write durable."""
-    return [Target(method, "method", "") for method in SYNC_METHODS]
 
 
 @dataclass(frozen=True)
@@ -35,84 +31,92 @@ class _Place:
     title: str   # behind the names of tests; empty where there is but one
 
 
-class Sync:
-    """`options`: folders, threads, time, delays."""
+class Sync(Workload):
+    """`options`: dir (a list), threads, time, delays."""
+    columns = ("p10", "p50", "p95", "p99", "max", "commits_per_s", "syncs")
+    tools = ("rowan-bench",)
 
     def __init__(self, session, options):
-        self._session, self._options = session, options
+        super().__init__(session, options)
+        self._places = [_Place(str(folder), delay, "".join(
+            [f", {machine.place(folder)}" if len(options.dir) > 1 else "",
+             f", +{delay} us" if len(options.delays) > 1 or delay else ""]))
+            for folder in options.dir for delay in options.delays]
+
+    @staticmethod
+    def prepare(options):
+        options.dir = options.dir or [BUILD]
+
+    @staticmethod
+    def make_targets(options):
+        """The sides: one for each way to make a write durable."""
+        return [Target(method, "method", "") for method in SYNC_METHODS]
+
+    def groups(self):
+        return [(name + place.title, title + place.title) for place in self._places
+                for name, title in (*_KINDS, ("commits", _COMMITS))]
+
+    def notes(self):
+        if any(self.options.delays):
+            yield ("Injected delays do not reach what goes through io_uring: there "
+                   f"{', '.join(NOT_DELAYED)} is n/a.")
+
+    def cases(self):
+        """They are measured together: rowan-bench goes through them all by itself."""
+        found = []
+        for place in self._places:
+            found += [Case(f"{kind} {shape}{place.title}", kind + place.title, shape, "p50", 0,
+                           None) for kind, _ in _KINDS for shape in _SHAPES]
+            found += [Case(_threads(count) + place.title, "commits" + place.title, _threads(count),
+                           "commits_per_s", 0, None) for count in self.options.threads]
+        return found
 
     def run(self):
-        session = self._session
+        session = self.session
+        self.declare(self.cases())
         for target in session.targets:
             session.result.add_target({
                 "name": target.name, "kind": "method", "engine": "", "address": "no server",
                 "own": True, "observed": False, "version": "rowan-bench", "settings": {},
                 "variables": {}})
-        places = self._places()
-        for place in places:
-            self._add_tests(place)
-        session.result.set_columns(COLUMNS)
-        if any(place.delay_us for place in places):
-            session.result.note("Injected delays do not reach what goes through io_uring: there "
-                                f"{', '.join(NOT_DELAYED)} is n/a.")
-        turns = session.request.rounds * len(places)
-        session.plan("sync", turns * self._planned_s())
+        session.plan("sync", session.request.rounds * len(self._places) * self._planned_s())
         for number in range(1, session.request.rounds + 1):
-            for place in places:
+            for place in self._places:
                 self._bare(place, number)
                 self._commits(place, number)
 
-    def _places(self):
-        options = self._options
-        several = len(options.folders) > 1
-        return [_Place(folder, delay, "".join(
-            [f", {folder}" if several else "",
-             f", +{delay} us" if len(options.delays) > 1 or delay else ""]))
-            for folder in options.folders for delay in options.delays]
-
-    def _add_tests(self, place):
-        result = self._session.result
-        for kind, title in _KINDS:
-            result.add_group(kind + place.title, title + place.title)
-            for shape in _SHAPES:
-                result.add_test(f"{kind} {shape}{place.title}", kind + place.title, shape, "p50")
-        result.add_group("commits" + place.title, _COMMITS + place.title)
-        for threads in self._options.threads:
-            result.add_test(_threads(threads) + place.title, "commits" + place.title,
-                            _threads(threads), "commits_per_s")
-
     def _planned_s(self):
-        methods, time_s = len(self._session.targets), self._options.time
-        return methods * time_s * (len(_KINDS) * len(_SHAPES) + len(self._options.threads))
+        methods, time_s = len(self.session.targets), self.options.time
+        return methods * time_s * (len(_KINDS) * len(_SHAPES) + len(self.options.threads))
 
     def _methods(self, place):
-        return [target.name for target in self._session.targets
+        return [target.name for target in self.session.targets
                 if not (place.delay_us and target.name in NOT_DELAYED)]
 
     def _bare(self, place, number):
-        text = _call(place, "sync", ["--seconds", str(self._options.time), "--methods",
+        text = _call(place, "sync", ["--seconds", str(self.options.time), "--methods",
                                      ",".join(self._methods(place))])
         for kind, method, figures in parse_bare(text):
             for shape, one in zip(_SHAPES, figures):
                 self._add(f"{kind} {shape}{place.title}", method, number, one)
-        self._session.advance(self._planned_s() / 2)
+        self.session.advance(self._planned_s() / 2)
 
     def _commits(self, place, number):
         text = _call(place, "commit", [
-            "--seconds", str(self._options.time), "--method", ",".join(self._methods(place)),
-            "--threads", ",".join(map(str, self._options.threads))])
+            "--seconds", str(self.options.time), "--method", ",".join(self._methods(place)),
+            "--threads", ",".join(map(str, self.options.threads))])
         for method, threads, metrics in parse_commits(text):
             self._add(_threads(threads) + place.title, method, number, metrics)
-        self._session.advance(self._planned_s() / 2)
+        self.session.advance(self._planned_s() / 2)
 
     def _add(self, test, method, number, metrics):
         """A method that is not to be had here has no figures and says why."""
-        run = {"test": test, "target": method, "round": number, "seconds": self._options.time}
+        run = {"test": test, "target": method, "round": number, "seconds": self.options.time}
         if isinstance(metrics, str):
             run.update(metrics={}, facts={"not available": metrics})
         else:
             run["metrics"] = metrics
-        self._session.result.add_run(run)
+        self.session.result.add_run(run)
 
 
 def _threads(count):

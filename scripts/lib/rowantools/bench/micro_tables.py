@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tables of the microbenchmarks, sbtest1 and so on, and loads on them."""
+from . import database
+from .load import Load
+from .queries import analyze
+
+
+def fill(target, rows, tables=1, threads=1):
+    """Tables of so many rows each."""
+    engine = {"engine": target.engine} if target.protocol == "mysql" else {}
+    Load(target, "micro.lua", dict(engine, rows=rows, tables=tables,
+                                   threads=min(tables, threads)), "prepare").run()
+    with database.connect(target) as connection:
+        analyze(connection, *[f"sbtest{number}" for number in range(1, tables + 1)])
+
+
+def load(target, kind, rows, **more):
+    """The Load of one kind of statement, one client on one table unless `more` says otherwise."""
+    return Load(target, "micro.lua", dict({"kind": kind, "rows": rows, "tables": 1, "threads": 1,
+                                           "events": 0, "rand_type": "uniform"}, **more))
