@@ -12,11 +12,12 @@ from rowantools.bench import environment
 
 environment.enter()
 
-from rowantools.bench import columns, compare, gate, insert_pattern, instructions
+from rowantools.bench import callgrind, columns, compare, gate, insert_pattern, instructions
 from rowantools.bench import ledger, load, micro_tests, queries, result, rww, settings
-from rowantools.bench import stats, sync, targets
+from rowantools.bench import perf_stacks, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
-from rowantools.bench.report.markdown import markdown
+from rowantools.bench.report.flame import flame_graph
+from rowantools.bench.report.markdown import figures, markdown
 from rowantools.bench.report.page import page
 from rowantools.bench.report.text import terminal_text
 from rowantools.bench.summary import Summary
@@ -205,6 +206,46 @@ def test_a_journal_that_is_not_told_is_not_guessed():
         require_equal(ledger.fs_journal_bytes(folder, Path(folder)), None)
 
 
+_PERF = """rowan-purge-0   20  1.000100: PERF_RECORD_SWITCH IN
+mysqld   21  1.000200: context-switches:
+        ffffffff821fb643 schedule+0x10
+                 12b86d7 fdatasync
+                 116463a dispatch_command
+                   94db8 [unknown]
+
+mysqld   22  1.000250: context-switches:
+        ffffffff821fb643 schedule
+                 116678e do_command
+
+mysqld   21  1.000300: PERF_RECORD_SWITCH OUT
+mysqld   22  1.000900: PERF_RECORD_SWITCH IN
+mysqld   21  1.001700: PERF_RECORD_SWITCH IN
+"""
+
+
+def test_stacks_of_perf_are_folded():
+    stack = "mysqld;dispatch_command;fdatasync;schedule_[k]"
+    require_equal(perf_stacks.waiting(_PERF), {stack: 1500}, "a session within a statement")
+    require_equal(perf_stacks.computing(_PERF), {stack: 1, "mysqld;do_command;schedule_[k]": 1})
+    require_equal(perf_stacks.kept({"a": 9999, "b": 1, "c": 0}), {"a": 9999, "(rest)": 1})
+
+
+def test_a_dump_of_callgrind_is_folded():
+    text = ("events: Ir\nfn=(1) outer\n1 10\ncfn=(2) inner'outer\ncalls=1 5\n2 900\n+3 4\n\n"
+            "fn=(2)\n7 600\n* 300\ntotals: 914\n")
+    require_equal(callgrind.folded(text), {"outer": 14, "outer;inner": 900})
+
+
+def test_frames_of_a_flame_graph_are_as_wide_as_their_counts():
+    picture = flame_graph("a <b>", {"main;rowan::Read": 3, "main;f<int>;io_[k]": 1}, "samples")
+    widths = dict(re.findall(r"<title>(\S+): [^<]*</title><rect [^>]*width='([\d.]+)'", picture))
+    require_equal(widths, {"main": "1100.0", "rowan::Read": "825.0", "f&lt;int&gt;": "275.0",
+                           "io": "275.0"})
+    require_equal((picture.count("class='s1'"), picture.count("class='s5'")), (1, 1), "colours")
+    require_equal("most of them in rowan::Read" in picture, True)
+    require_equal(flame_graph("nothing", {}, "samples"), "")
+
+
 # --- results and reports ---
 
 def _document():
@@ -339,6 +380,19 @@ def test_unequal_durability_is_told_in_every_report():
             raise Failure("a report does not tell")
     if "class='red'>written at each commit" not in page(summary):
         raise Failure("the setting is not red")
+
+
+def test_figures_are_the_main_tables_and_what_went_wrong():
+    document = _document()
+    document["runs"][-1]["problem"] = "a | went wrong"
+    text = figures(Summary(document))
+    for wanted in ("## micro", "scripts/bench micro --quick", "| point-query | 102 | 202 | 1.98 |",
+                   "| other | 202 | 10.0 | n/a |", "- point-query on other failed: a \\| went"):
+        if wanted not in text:
+            raise Failure(f"{wanted} is not in\n{text}")
+    document["tests"] += [dict(document["tests"][0], id=str(number)) for number in range(3)]
+    document["runs"] += [dict(document["runs"][0], test=str(number)) for number in range(3)]
+    require_equal("cpu/o" in figures(Summary(document)), False, "all columns of many tests")
 
 
 def test_the_page_stands_alone():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Workloads of the benchmark driver with a real server: a short run of each, its figures and the
 page that shows them."""
+import collections
 import shutil
 import tempfile
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 from driver_support import SMALL_SERVER, run
 
-from rowantools.bench import database, result, targets, tpcc_conditions
+from rowantools.bench import database, perf_stacks, result, ssb, ssb_data, targets
+from rowantools.bench import tpcc_conditions
 from rowantools.bench.load import Load
 from rowantools.bench.servers import Conditions, Servers
+from rowantools.bench.ssb_queries import FLIGHTS
 from rowantools.line_tests import Failure, require_equal
 
 
@@ -86,6 +89,74 @@ def test_the_ledger_explains_what_the_process_writes():
             missing = [name for name in ("redo_kb", "padding_kb", "binlog_kb")
                        if not figures[name] > 0]
             require_equal(missing, [], f"{one}")
+
+
+def test_throughput_by_clients_has_a_chart():
+    with tempfile.TemporaryDirectory() as folder:
+        _measured(folder, "scale", "--rows", "500", "--tests", "point-query", "--threads", "2,1",
+                  "--time", "1", wanted=("qps", "per_core", "busy_cores", "speedup", "p99"))
+        page = (Path(folder) / "scale.html").read_text()
+        require_equal([page.count(f"point-query, by number of clients: {what}. 1: ")
+                       for what in ("QPS", "QPS/core")], [1, 1], "charts")
+
+
+def test_answers_of_the_star_schema_are_compared():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "ssb", "--rows", "2000", wanted=("ms", "rows_read"))
+        require_equal(len(document["tests"]), 13)
+
+
+def test_the_star_schema_queries_find_what_its_rows_hold():
+    (target,) = targets.parse_all(["rowan"])
+    lines = 3000
+    with Servers(Conditions(buffer_pool_mib=64, redo_mib=64), [target]) as servers:
+        servers.attach(target)
+        database.create_database(target)
+        ssb.fill(target, lines)
+        dates, suppliers, customers, parts = [
+            {row[0]: row for row in ssb_data.rows(f"ssb_{table}", lines)}
+            for table in ("date", "supplier", "customer", "part")]
+        discounts, profit = 0, collections.Counter()
+        for line in ssb_data.rows("ssb_lineorder", lines):
+            year = dates[line[5]][3]
+            if year == 1993 and 1 <= line[9] <= 3 and line[7] < 25:
+                discounts += line[8] * line[9]
+            customer, supplier, part = customers[line[2]], suppliers[line[4]], parts[line[3]]
+            if customer[4] == supplier[4] == "AMERICA" and part[2] in ("MFGR#1", "MFGR#2"):
+                profit[year, customer[3]] += line[10] - line[11]
+        queries = {name: query for _, flight in FLIGHTS for name, query in flight.items()}
+        with database.connect(target) as connection:
+            require_equal(int(connection.value(queries["1.1"])), discounts)
+            require_equal({tuple(row[:2]): int(row[2]) for row in
+                           connection.execute(queries["4.1"])}, dict(profit))
+    if not discounts or len(profit) < 20:
+        raise Failure(f"too few rows are found: {discounts}, {profit}")
+
+
+@pytest.mark.skipif(bool(perf_stacks.why_not()), reason="perf does not record here")
+def test_a_profile_shows_where_commits_compute_and_wait():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "profile", "--tests", "update-nonindex", "--rows", "500",
+                             "--time", "1", wanted=("qps", "waited_us"))
+        for one in document["runs"]:
+            for kind, stacks in one["stacks"].items():
+                if not any("ha_commit_trans" in stack for stack in stacks):
+                    raise Failure(f"no commit is {kind} on {one['target']}: {list(stacks)[:9]}")
+        page = (Path(folder) / "profile.html").read_text()
+        require_equal(page.count("class='flame' aria-label"), 4, "pictures")
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_a_profile_of_one_statement_is_its_call_tree():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "profile", "--exact", "--tests", "point-query", "--rows",
+                             "500", wanted=("instructions",))
+        for one in document["runs"]:
+            stacks = one["stacks"]["instructions"]
+            if sum(stacks.values()) != one["metrics"]["instructions"] or not any(
+                    "dispatch_command" in stack and "mysql_execute_command" in stack
+                    for stack in stacks):
+                raise Failure(f"{one['target']}: {list(stacks)[:9]}")
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")

@@ -13,33 +13,37 @@ from ..paths import UserError
 _PROGRAMS = ("valgrind", "callgrind_control")
 _FUNCTION = "dispatch_command*"
 _CONTROL_LIMIT_S = 120
+_CALLERS_MAX = 48    # of a stack: statements of mysqld are some 40 deep
 # User threads that spin while the log is written would count for as long as valgrind lets them.
-OPTIONS = ("--innodb-log-spin-cpu-abs-lwm=4294967295", "--loose-rowan-log-sync-method=fdatasync")
+_OPTIONS = ("--innodb-log-spin-cpu-abs-lwm=4294967295", "--loose-rowan-log-sync-method=fdatasync")
 
 
-def require():
-    """UserError with what to install."""
+def prepare(options):
+    """The command's servers get what counting needs; UserError with what is to be installed."""
     missing = [name for name in _PROGRAMS if not shutil.which(name)]
     if missing:
         raise UserError(f"{missing[0]} is missing; instructions are counted below valgrind: "
                         "apt-get install valgrind")
+    options.server_option = options.server_option + [f"mysql:{option}" for option in _OPTIONS]
 
 
-def _launcher(folder):
+def _launcher(folder, callers):
     """The words before a server's command line. Counts and valgrind's log come into `folder`."""
     return ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--toggle-collect={_FUNCTION}",
-            "--fair-sched=try", f"--callgrind-out-file={folder / 'counts'}",
-            f"--log-file={folder / 'valgrind.log'}"]
+            "--fair-sched=try", f"--separate-callers={callers}",
+            f"--callgrind-out-file={folder / 'counts'}", f"--log-file={folder / 'valgrind.log'}"]
 
 
 class Counter:
-    """Counts of the private server of a session, which is made before that starts. For one
-    thread."""
+    """Counts of the private server of a session, which is made before that starts; of each stack
+    (`stacks`, after count) rather than function `with_callers`. For one thread."""
 
-    def __init__(self, session):
+    def __init__(self, session, with_callers=False):
         self._session, self._folder = session, session.folder / "counts"
         self._folder.mkdir()
-        session.request.conditions.launcher = _launcher(self._folder)
+        session.request.conditions.launcher = _launcher(
+            self._folder, _CALLERS_MAX if with_callers else 0)
+        self.stacks = {}
 
     def switch_on(self):
         """From here on the server is slow; until then nothing is counted."""
@@ -55,10 +59,12 @@ class Counter:
         if len(new) != 1:
             raise UserError(f"callgrind left {len(new)} counts instead of one, see "
                             f"{self._folder / 'valgrind.log'}")
-        found = re.search(r"^totals: (\d+)", new[0].read_text(errors="replace"), re.MULTILINE)
+        text = new[0].read_text(errors="replace")
+        found = re.search(r"^totals: (\d+)", text, re.MULTILINE)
         if not found:
             raise UserError(f"{new[0].name} of callgrind has no totals")
         new[0].unlink()
+        self.stacks = folded(text)
         return answer, int(found.group(1))
 
     def _dumps(self):
@@ -72,3 +78,25 @@ class Counter:
         if result.returncode or "OK" not in result.stdout:
             raise UserError(f"callgrind_control {option} does not reach the server: "
                             + (result.stderr or result.stdout).strip()[-200:])
+
+
+def folded(text):
+    """{"outer;...;inner": instructions of its own} of a dump; a function is named with its callers,
+    as inner'...'outer."""
+    names, stacks, current, skipped = {}, {}, None, False
+    for line in text.splitlines():
+        named = re.match(r"c?fn=\((\d+)\)(?: (.*))?", line)
+        if named:
+            number, name = named.groups()
+            if name is not None:
+                names[number] = ";".join(reversed(name.replace(";", ",").split("'")))
+            if line.startswith("fn="):
+                current = names[number]
+        elif line.startswith("calls="):
+            skipped = True    # the line that follows is what the callee has cost
+        elif re.match(r"[+*\-\d]", line):
+            cost = line.split()
+            if not skipped and len(cost) > 1 and current:
+                stacks[current] = stacks.get(current, 0) + int(cost[1])
+            skipped = False
+    return stacks

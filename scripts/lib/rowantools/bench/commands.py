@@ -140,6 +140,27 @@ COMMANDS = (
     Command("offset", "a page of a long list: LIMIT with small and large OFFSET", "offset.Offset",
             5, (_rows(1_000_000), _option("--offsets", count_list, [0, 1000, 100_000],
                                           "rows in front of the page", "N,M"))),
+    Command("scale", "throughput by number of clients, and for each busy core", "scale.Scale", 4, (
+        _option("--tests", test_names, ["point-query", "read-only_range=100", "update-nonindex",
+                                        "read-write_range=10"], "which of the microbenchmarks",
+                "A,B"),
+        _rows(100_000), _time(5),
+        _clients([2 ** power for power in range((4 * cores()).bit_length())],
+                 "clients, up to four a core"))),
+    Command("profile", "flame graphs: where the threads of server and engine compute, and where "
+            "commits wait", "profile.Profile", 1, (
+                _option("--tests", test_names, ["point-query", "update-nonindex"],
+                        "which of the microbenchmarks", "A,B"),
+                _rows(100_000), _clients(4, "clients"), _time(10),
+                _flag("--exact", "instructions of one statement, counted by valgrind, in place of "
+                      "perf's samples"))),
+    Command("ssb", "the 13 queries of the Star Schema benchmark, each answer compared between the "
+            "sides", "ssb.StarSchema", 4, (
+                _option("--rows", number, None, "order lines; the other tables grow with them "
+                        "(default 300k; 6M are scale 1)"),
+                _option("--limit", seconds, 60, "seconds of a query", "S"),
+                _flag("--instructions", "count them with valgrind instead of taking times (20k "
+                      "order lines unless said otherwise)"))),
     Command("instructions", "instructions a query of the microbenchmarks, counted by valgrind: "
             "exact where rates are noise", "instruction_counts.InstructionCounts", 3, (
                 _tests("ten of single statements"), _rows(10_000),

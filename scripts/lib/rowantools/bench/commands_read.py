@@ -10,9 +10,10 @@ def add_commands(commands):
     parser = commands.add_parser("report", help="the page, Markdown or text of a result")
     parser.set_defaults(run=_report)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--format", choices=["text", "markdown", "html"], default="text",
-                        help="what is printed (default text; the page and the Markdown are "
-                        "written beside the result in any case)")
+    parser.add_argument("--format", choices=["text", "markdown", "html", "figures"], default="text",
+                        help="what is printed (default text; figures are the main tables as "
+                        "Markdown; the page and all of the Markdown are written beside the result "
+                        "in any case)")
     parser = commands.add_parser("diff", help="two results of one command, side by side")
     parser.set_defaults(run=_diff)
     parser.add_argument("before", type=Path)
@@ -34,14 +35,15 @@ def add_commands(commands):
 
 def _report(options):
     from . import result
-    from .report.markdown import markdown
+    from .report.markdown import figures, markdown
     from .report.page import page
     from .report.publish import write
     from .report.text import terminal_text
     from .summary import Summary
     summary = Summary(result.read(options.file))
     written = write(summary, options.file)
-    forms = {"text": terminal_text, "markdown": markdown, "html": page}
+    forms = {"text": terminal_text, "markdown": markdown, "html": page,
+             "figures": figures}
     print(forms[options.format](summary))
     if options.format == "text":
         print("\n" + "\n".join(str(path) for path in written))

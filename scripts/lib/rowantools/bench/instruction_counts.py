@@ -9,7 +9,7 @@ from .micro_tests import GROUPS, SETS
 from .queries import require_private
 from .workload import Case, Workload
 
-_FIRST_EVENTS = 20    # of the short run: by then the session has seen all of its statements
+FIRST_EVENTS = 20    # of the short run: by then the session has seen all of its statements
 _RUN_S = 3             # for the plan
 
 
@@ -24,10 +24,8 @@ class InstructionCounts(Workload):
 
     @staticmethod
     def prepare(options):
-        callgrind.require()
+        callgrind.prepare(options)
         options.tests = options.tests or [test.name for test in SETS["counted"]]
-        options.server_option = options.server_option + [
-            f"mysql:{option}" for option in callgrind.OPTIONS]
 
     def check(self):
         require_private(self.session.targets, "instructions")
@@ -57,9 +55,9 @@ class InstructionCounts(Workload):
         # The same choices on all sides, new ones in each run.
         number = self._runs[test, target.name] = self._runs.get((test, target.name), 0) + 1
         if number == 1:   # pages split, memory is allocated: that comes once
-            self._count(test, target, _FIRST_EVENTS + self.options.events, 1)
-        first = self._count(test, target, _FIRST_EVENTS, 2 * number)
-        second = self._count(test, target, _FIRST_EVENTS + self.options.events, 2 * number + 1)
+            self._count(test, target, FIRST_EVENTS + self.options.events, 1)
+        first = self._count(test, target, FIRST_EVENTS, 2 * number)
+        second = self._count(test, target, FIRST_EVENTS + self.options.events, 2 * number + 1)
         queries = second[0].queries - first[0].queries
         return {"metrics": {"instructions": (second[1] - first[1]) / queries}}
 

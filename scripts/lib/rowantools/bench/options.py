@@ -89,11 +89,8 @@ def shape(text):
 
 
 def count_list(text):
-    """[1, 4, 16] of 1,4,16."""
-    parts = text.split(",")
-    if not all(part.strip().isdigit() for part in parts):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a list of numbers such as 1,4,16")
-    return [int(part) for part in parts]
+    """[0, 4, 1000] of 0,4,1k."""
+    return [0 if part.strip() == "0" else number(part.strip()) for part in text.split(",")]
 
 
 def mib(text):

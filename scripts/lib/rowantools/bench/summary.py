@@ -24,6 +24,7 @@ class Side:
     by_second: list = field(default_factory=list)   # of the last run
     retries: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
+    stacks: dict = field(default_factory=dict)      # what was counted: {folded stack: count}
 
     @property
     def certain(self):
@@ -49,6 +50,7 @@ class TestSummary:
     title: str
     main: str
     sides: list
+    clients: int = None   # where that is what tells the tests of a group apart
 
     def side(self, target):
         return next((side for side in self.sides if side.target == target), None)
@@ -75,7 +77,8 @@ class Summary:
             if base.median and side.median and base.median.value and side.median.value \
                     and not side.missed:
                 side.ratio = side.median.value / base.median.value
-        return TestSummary(test["id"], test["group"], test["title"], test["main"], sides)
+        return TestSummary(test["id"], test["group"], test["title"], test["main"], sides,
+                           test.get("clients"))
 
     def _side(self, test, target):
         runs = self._runs.get((test["id"], target), [])
@@ -94,6 +97,7 @@ class Summary:
         for run in runs:
             side.by_second = run.get("by_second", {}).get("rate", side.by_second)
             side.facts.update(run.get("facts", {}))
+            side.stacks = run.get("stacks", side.stacks)
             for code, count in run.get("retries", {}).items():
                 side.retries[code] = side.retries.get(code, 0) + count
         return side

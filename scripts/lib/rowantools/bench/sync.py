@@ -5,7 +5,9 @@ the methods."""
 import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..paths import BUILD, UserError
 from ..progress import say
@@ -125,9 +127,11 @@ def _threads(count):
 
 def _call(place, command, arguments):
     program = BUILD / "bench" / "rowan-bench"
-    result = subprocess.run([str(program), command, "--dir", place.folder, *arguments],
-                            capture_output=True, text=True,
-                            env=dict(os.environ, **environment(place.delay_us)))
+    Path(place.folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.folder) as folder:
+        result = subprocess.run([str(program), command, "--dir", folder, *arguments],
+                                capture_output=True, text=True,
+                                env=dict(os.environ, **environment(place.delay_us)))
     if result.returncode != 0:
         raise UserError(f"rowan-bench {command} failed: {result.stderr.strip()[-400:]}")
     say(result.stdout.strip())

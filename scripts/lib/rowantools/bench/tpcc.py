@@ -34,7 +34,7 @@ class Tpcc(Workload):
 
     def notes(self):
         options = self.options
-        return [f"TPC-C-like: {options.warehouses:,} warehouses, {options.customers:,} customers "
+        return [f"TPC-C-like: warehouses: {options.warehouses:,}, {options.customers:,} customers "
                 f"a district, {options.items:,} items, no think times; these are no figures of "
                 "TPC-C. NOPM counts committed new orders, latencies are those of all five "
                 "transactions, and columns per operation count transactions."]

@@ -5,14 +5,33 @@ from .tables import (confidence_table, group_table, latency_table, main_table, p
 from .text import headline
 
 
-def markdown(summary):
+_EACH_TEST_MAX = 3   # of those with all columns among the figures
+
+
+def figures(summary):
+    """The tables of a reference run, as docs/figures has them: what was measured, all columns where
+    tests are few, and what failed."""
+    parts = [f"## {summary.document['command']}", *_opening(summary)]
+    for group, tests, _ in summary.groups():
+        parts += [f"{group['title']}:", _table(main_table(summary, "", tests))]
+    if len(summary.tests) <= _EACH_TEST_MAX:
+        parts += [f"{test.name}:\n\n" + _table(resource_table(summary, test))
+                  for test in summary.tests]
+    parts += [f"- {_escaped(problem)}" for problem in problems(summary)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(summary):
     document = summary.document
-    parts = [f"# scripts/bench {document['command']}", headline(document),
-             "```\nscripts/bench " + " ".join([document["command"], *document["arguments"]])
-             + "\n```"]
-    for name, what, value, other in summary.unequal():
-        parts.append(f"**Unequal: {what} of {name} is \"{value}\", of {summary.base} "
-                     f"\"{other}\".**")
+    return [headline(document) + ".",
+            "```\nscripts/bench " + " ".join([document["command"], *document["arguments"]])
+            + "\n```",
+            *[f"**Unequal: {what} of {name} is \"{value}\", of {summary.base} \"{other}\".**"
+              for name, what, value, other in summary.unequal()]]
+
+
+def markdown(summary):
+    parts = [f"# scripts/bench {summary.document['command']}", *_opening(summary)]
     for group, tests, _ in summary.groups():
         parts += [f"## {group['title']}", _table(main_table(summary, "", tests))]
     ratios = group_table(summary)

@@ -5,12 +5,14 @@ import html
 from pathlib import Path
 
 from ..columns import COLUMNS, shown
-from .svg import legend, ratio_chart, seconds_chart, value_chart
+from .flame import flame_graph
+from .svg import clients_chart, legend, ratio_chart, seconds_chart, value_chart
 from .tables import (confidence_table, group_table, latency_table, main_table, problems,
-                     relative_table, resource_table, settings_table)
+                     relative_table, resource_table, settings_table, turned)
 from .text import headline
 from .words import how_to_read, verdict
 
+_OPEN_TESTS = 3
 _STYLE = Path(__file__).with_name("page.css")
 
 
@@ -20,7 +22,8 @@ def page(summary):
     sections = [("summary", "Summary", _summary(summary))]
     sections += [(f"group-{number}", group["title"], _group(summary, group, tests))
                  for number, (group, tests, _) in enumerate(summary.groups())]
-    sections += [("tests", "Each test", _tests(summary)),
+    sections += [("flames", "Flame graphs", _flames(summary)),
+                 ("tests", "Each test", _tests(summary)),
                  ("latency", "Latency", _plain(latency_table(summary, summary.tests))),
                  ("confidence", "How sure the medians are",
                   _plain(confidence_table(summary, summary.tests))),
@@ -66,6 +69,9 @@ def _summary(summary):
 
 def _group(summary, group, tests):
     """The table of a group with a chart: ratios where there is a base to compare with."""
+    counts = [test.clients for test in tests]
+    if all(counts) and len(counts) > 1 and counts == sorted(set(counts)):
+        return _table(main_table(summary, "", tests)) + _by_clients(summary, group, tests, counts)
     lower = summary.lower_is_better(tests[0])
     compared = any(side.ratio for test in tests for side in test.sides[1:])
     if compared and not lower:
@@ -87,19 +93,66 @@ def _group(summary, group, tests):
     return _table(main_table(summary, "", tests)) + key + f"<div class='scroll'>{chart}</div>"
 
 
-def _tests(summary):
+def _by_clients(summary, group, tests, counts):
+    """A chart of the main metric and, where there is one, of the rate for each core."""
+    parts = []
+    for name in (tests[0].main, "per_core"):
+        chart = clients_chart(f"{group['title']}: {COLUMNS[name].title}", counts, [
+            (number, [test.side(target).metrics.get(name) for test in tests])
+            for number, target in enumerate(summary.targets)], lambda value, name=name:
+                shown(name, value))
+        if chart:
+            parts.append(f"<h3>{html.escape(COLUMNS[name].title)}</h3>{legend(summary.targets)}"
+                         f"<p class='note'>{html.escape(COLUMNS[name].meaning)}</p>"
+                         f"<div class='scroll'>{chart}</div>")
+    return "".join(parts)
+
+
+_COUNTED = {"computing": ("samples", "Where threads compute"),
+            "waiting": ("microseconds", "Where sessions wait within statements"),
+            "instructions": ("instructions", "Instructions of one statement")}
+
+
+def _flames(summary):
+    """A picture for each test, side and kind of stacks: of the last run."""
     parts = []
     for test in summary.tests:
-        content = _table(resource_table(summary, test))
+        for side in test.sides:
+            for kind, stacks in side.stacks.items():
+                unit, title = _COUNTED.get(kind, (kind, kind))
+                title = f"{test.title} on {side.target}: {title[0].lower()}{title[1:]}"
+                picture = flame_graph(title, stacks, unit)
+                if picture:
+                    parts.append(f"<h3>{html.escape(title)}</h3><div class='scroll' role='region' "
+                                 f"tabindex='0' aria-label=\"{html.escape(title, True)}\">"
+                                 f"{picture}</div>")
+    if not parts:
+        return ""
+    return ("<p class='legend note'>"
+            "<span><svg width='12' height='12' aria-hidden='true' class='flame'><rect width='12' "
+            "height='12' class='s1'/></svg>Rowan</span><span><svg width='12' height='12' "
+            "aria-hidden='true' class='flame'><rect width='12' height='12' class='s0'/></svg>"
+            "server, libraries, other engines</span><span><svg width='12' height='12' "
+            "aria-hidden='true' class='flame'><rect width='12' height='12' class='s5'/></svg>"
+            "kernel</span> A frame is as wide as what was counted in it and in all it called; rest "
+            "the pointer on it for its name and share.</p>") + "".join(parts)
+
+
+def _tests(summary):
+    """Each in a part of its own, which is open where they are few."""
+    parts, is_open = [], " open" if len(summary.tests) <= _OPEN_TESTS else ""
+    for test in summary.tests:
+        content = _table(turned(resource_table(summary, test)))
         relative = relative_table(summary, test)
         if relative.rows and len(relative.header) > 1:
-            content += f"<h3>Relative to {html.escape(summary.base)}</h3>" + _table(relative)
+            content += (f"<h3>Relative to {html.escape(summary.base)}</h3>"
+                        + _table(turned(relative)))
         content += _facts(test)
         chart = seconds_chart(f"{test.name}: rate of each second", [
             (number, side.by_second) for number, side in enumerate(test.sides)])
         if chart:
             content += "<h3>Each second</h3>" + legend(summary.targets) + chart
-        parts.append(f"<details><summary>{html.escape(test.name)}</summary>"
+        parts.append(f"<details{is_open}><summary>{html.escape(test.name)}</summary>"
                      f"<div>{content}</div></details>")
     return "".join(parts)
 
@@ -111,7 +164,7 @@ def _facts(test):
         lines += [f"{side.target}: {name}: {value}" for name, value in side.facts.items()]
         lines += [f"{side.target}: tried again after error {code}: {count}"
                   for code, count in side.retries.items()]
-    return "".join(f"<pre>{html.escape(line)}</pre>" for line in lines)
+    return f"<pre>{html.escape(chr(10).join(lines))}</pre>" if lines else ""
 
 
 def _settings(summary):

@@ -89,6 +89,41 @@ def value_chart(title, rows, form):
     return _chart(title, words, parts, y)
 
 
+def clients_chart(title, counts, lines, form):
+    """`lines`: [(series, [value or None for each of `counts`])] over numbers of clients, which
+    stand as far apart as their logarithms."""
+    top = max((value for _, values in lines for value in values if value), default=0)
+    if not top:
+        return ""
+    top = _round_up(top)
+    height, left, width = 220, 80, _WIDTH - 110
+    span = math.log(counts[-1] / counts[0])
+    xs = [left + width * math.log(count / counts[0]) / span for count in counts]
+    parts = []
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        y = 14 + height * (1 - share)
+        parts += [f"<line x1='{left}' y1='{y}' x2='{left + width}' y2='{y}' class='axis'/>",
+                  _text(left - 8, y + 4, form(top * share), "end", "faint")]
+    parts += [_text(x, height + 32, str(count), "middle", "faint") for x, count in zip(xs, counts)]
+    parts.append(_text(left + width / 2, height + 50, "clients", "middle", "faint"))
+    for series, values in lines:
+        points = [(x, 14 + height * (1 - value / top)) for x, value in zip(xs, values) if value]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f"<polyline class='{series_class('l', series)}' points='{path}'/>")
+        parts += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='3.5' class='{series_class('s', series)}'/>"
+                  for x, y in points]
+    words = "; ".join(", ".join(f"{count}: {form(value)}" for count, value in zip(counts, values))
+                      for _, values in lines)
+    return _chart(title, words, parts, height + 58)
+
+
+def _round_up(value):
+    """The next number whose quarters are round, too."""
+    unit = 10 ** math.floor(math.log10(value))
+    return unit * next(step for step in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
+                       if step * unit >= value)
+
+
 def seconds_chart(title, lines):
     """`lines`: [(series, [rate of each second])]: one line a side, over the same seconds."""
     lines = [(series, values) for series, values in lines if len(values) > 1]

@@ -88,6 +88,14 @@ def resource_table(summary, test):
     return table
 
 
+def turned(table):
+    """The same with a line for each column, where there are more of these than fit."""
+    rows = [[title, *[row[column] for row in table.rows]]
+            for column, title in enumerate(table.header) if column]
+    return Table(table.title, [table.header[0], *[row[0] for row in table.rows]], rows,
+                 {(column - 1, row + 1): mark for (row, column), mark in table.marks.items()})
+
+
 def relative_table(summary, test):
     """The same columns relative to the base."""
     columns = [name for name in summary.columns([test]) if test.sides[0].metrics.get(name)]

@@ -48,6 +48,7 @@ def verdict(summary):
                      if side.certain and (side.ratio < 1) == low and side.ratio != 1)
         worse = sum(1 for (_, side), low in zip(ranked, lower)
                     if side.certain and (side.ratio > 1) == low and side.ratio != 1)
-        lines.append(f"{target} against {summary.base}, in {len(ranked)} tests: better in {better},"
-                     f" worse in {worse}, no certain difference in {len(ranked) - better - worse}.")
+        lines.append(f"{target} against {summary.base}, {len(ranked)} "
+                     f"test{'s' if len(ranked) > 1 else ''}: better in {better}, worse in {worse}, "
+                     f"no certain difference in {len(ranked) - better - worse}.")
     return lines
