@@ -205,8 +205,9 @@ local function deliver(warehouse, district, carrier)
                                district)))
   if order == nil then return end
   write("take_new_order", warehouse, district, order)
+  -- The order may be younger than this transaction's snapshot, so that only a locking read sees it.
   local customer = read("SELECT o_c_id FROM tpcc_orders WHERE o_w_id = %d AND o_d_id = %d AND " ..
-                        "o_id = %d", warehouse, district, order)
+                        "o_id = %d FOR UPDATE", warehouse, district, order)
   write("carry_order", carrier, warehouse, district, order)
   write("deliver_lines", warehouse, district, order)
   local amount = read("SELECT SUM(ol_amount) FROM tpcc_order_line WHERE ol_w_id = %d AND " ..

@@ -13,7 +13,7 @@ from rowantools.bench import environment
 environment.enter()
 
 from rowantools.bench import callgrind, columns, compare, gate, insert_pattern, instructions
-from rowantools.bench import ledger, load, micro_tests, queries, result, rww, settings
+from rowantools.bench import ledger, load, measuring, micro_tests, queries, result, settings
 from rowantools.bench import perf_stacks, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
 from rowantools.bench.report.flame import flame_graph
@@ -339,10 +339,10 @@ def test_a_missed_rate_is_not_ranked():
 
 def test_a_rate_is_missed_only_beyond_chance():
     # Starts are planned at random: of 100 in a second, 70 are no wonder and 60 are.
-    require_equal(rww.missed_rate(100, 1.0, 100), {})
-    require_equal(rww.missed_rate(70, 1.0, 100), {})
-    require_equal("60 of 100" in rww.missed_rate(60, 1.0, 100)["missed"], True)
-    require_equal("900 of 1,000" in rww.missed_rate(90_000, 100.0, 1000)["missed"], True)
+    require_equal(measuring.missed_rate(100, 1.0, 100), {})
+    require_equal(measuring.missed_rate(70, 1.0, 100), {})
+    require_equal("60 of 100" in measuring.missed_rate(60, 1.0, 100)["missed"], True)
+    require_equal("900 of 1,000" in measuring.missed_rate(90_000, 100.0, 1000)["missed"], True)
 
 
 def test_insert_patterns_are_codes():

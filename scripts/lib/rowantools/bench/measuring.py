@@ -6,6 +6,8 @@ from .sampler import Sampler
 
 KIB, MIB = 1024, 1 << 20
 _STALL_SHARE = 0.1
+_KEPT_SHARE = 0.95
+_SLACK = 3.0   # standard deviations of a Poisson process: starts are planned at random
 
 
 def observe(target, data_folder):
@@ -51,3 +53,13 @@ def run_of(report, metrics, by_second=None):
             "by_second": {"rate": by_second if by_second is not None
                           else report.queries_by_second,
                           "p99_ms": report.p99_ms_by_second}}
+
+
+def missed_rate(events, seconds, rate):
+    """{missed: sentence} where fewer events were done than planned, beyond what chance explains;
+    else nothing."""
+    planned = rate * seconds
+    if events >= _KEPT_SHARE * planned - _SLACK * planned ** 0.5:
+        return {}
+    return {"missed": f"{events / seconds:,.0f} of {rate:,} a second were done: the rate was not "
+                      "kept, so nothing is ranked here"}

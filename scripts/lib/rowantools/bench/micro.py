@@ -4,6 +4,7 @@ from functools import partial
 
 from . import database, micro_tables
 from .instructions import Instructions, why_not
+from .measuring import missed_rate
 from .micro_tests import GROUPS, SETS
 from .workload import Case, Workload
 
@@ -72,6 +73,8 @@ class Micro(Workload):
         counted = Instructions(target.pid if options.instructions else 0)
         run, report, _ = self.run_load(target, load, tell, watch=counted)
         run["metrics"]["instructions"] = counted.per(report.queries)
+        if options.rate:
+            run.update(missed_rate(report.events, report.seconds, options.rate))
         if test.kind == "scan" and report.seconds:
             run["metrics"]["rows_per_s"] = run["metrics"]["qps"] * rows
         return run

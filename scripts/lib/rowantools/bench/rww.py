@@ -4,13 +4,12 @@ reads. The tables are those of micro; a rate that was not kept is told and the r
 from functools import partial
 
 from . import micro_tables
+from .measuring import missed_rate
 from .workload import Case, Workload
 
 _READS = (("point-query", "point", 1), ("range-covered-si", "range_covered_si", 100),
           ("range-notcovered-si", "range_notcovered_si", 100))
-_KEPT_SHARE = 0.95
 _WRITE = "update_index"
-_SLACK = 3.0   # standard deviations of a Poisson process: starts are planned at random
 
 
 class ReadsBeside(Workload):
@@ -49,13 +48,3 @@ class ReadsWhileWriting(ReadsBeside):
                      partial(self.reads_beside, (kind, rows),
                              (_WRITE, rate, options.threads) if rate else None))
                 for rate in options.rates for name, kind, rows in _READS]
-
-
-def missed_rate(events, seconds, rate):
-    """{missed: sentence} where fewer events were done than planned, beyond what chance explains;
-    else nothing."""
-    planned = rate * seconds
-    if events >= _KEPT_SHARE * planned - _SLACK * planned ** 0.5:
-        return {}
-    return {"missed": f"{events / seconds:,.0f} of {rate:,} updates a second were done: the rate "
-                      "was not kept, the reads are not ranked"}
