@@ -393,6 +393,13 @@ def test_figures_are_the_main_tables_and_what_went_wrong():
     document["tests"] += [dict(document["tests"][0], id=str(number)) for number in range(3)]
     document["runs"] += [dict(document["runs"][0], test=str(number)) for number in range(3)]
     require_equal("cpu/o" in figures(Summary(document)), False, "all columns of many tests")
+    document["tests"] += [dict(document["tests"][0], id=f"more {number}",
+                               title=f"more {number}") for number in range(20)]
+    document["runs"] += [dict(one, test=f"more {number}") for number in range(20)
+                         for one in _document()["runs"]]
+    text = figures(Summary(document))
+    require_equal(("| point-query | 102" in text, "| Point queries | 20 | 1.98" in text),
+                  (False, True), "a group of many tests")
 
 
 def test_the_page_stands_alone():

@@ -10,6 +10,7 @@ from .workload import Case, Workload
 _SWITCH = "rowan_pushdown_groupwise"
 _PUSHED, _PLAIN = "pushed", "plain"
 _PLANNED_S = 0.5
+_SYNTAX_ERROR = 1064
 
 
 class Groupwise(Workload):
@@ -52,8 +53,13 @@ class Groupwise(Workload):
             if can_switch:
                 connection.execute(f"SET {_SWITCH} = {'ON' if pushed else 'OFF'}")
             queries.limit_time(connection, target, self.options.limit)
-            answer, milliseconds, rows_read = queries.timed_with_reads(
-                connection, query.format("first_rows"))
+            try:
+                answer, milliseconds, rows_read = queries.timed_with_reads(
+                    connection, query.format("first_rows"))
+            except database.error_types() as error:
+                if error.args[0] != _SYNTAX_ERROR:
+                    raise
+                return {"metrics": {}, "facts": {"not available": f"the server has no {form}"}}
         if answer is None:
             return {"metrics": {}, "facts": {form: f"more than {self.options.limit} s"}}
         return self.compared(form, [str(value) for value in answer[0]],

@@ -5,6 +5,7 @@ from .tables import (confidence_table, group_table, latency_table, main_table, p
 from .text import headline
 
 
+_GROUP_MAX = 20       # tests: of more only the ratios are figures
 _EACH_TEST_MAX = 3   # of those with all columns among the figures
 
 
@@ -13,7 +14,11 @@ def figures(summary):
     tests are few, and what failed."""
     parts = [f"## {summary.document['command']}", *_opening(summary)]
     for group, tests, _ in summary.groups():
-        parts += [f"{group['title']}:", _table(main_table(summary, "", tests))]
+        if len(tests) <= _GROUP_MAX:
+            parts += [f"{group['title']}:", _table(main_table(summary, "", tests))]
+    ratios = group_table(summary)
+    if len(summary.tests) > _GROUP_MAX and ratios.rows:
+        parts += ["Ratios:", _table(ratios)]
     if len(summary.tests) <= _EACH_TEST_MAX:
         parts += [f"{test.name}:\n\n" + _table(resource_table(summary, test))
                   for test in summary.tests]
