@@ -33,6 +33,8 @@ constexpr uint32_t kUndoBytesKept = uint32_t{64} << 20;
 /// Holes of 1 MiB made before the clock is looked at.
 constexpr uint32_t kExtentsPerStep = 16;
 constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
+/// After a failure, which is logged each time.
+constexpr uint64_t kGiveBackPauseNanos = 60'000'000'000;
 
 }  // namespace
 
@@ -120,11 +122,15 @@ bool Background::RollBackTemporary() {
 void Background::GiveUndoBack(SpaceId undo_space) {
   const auto end = std::chrono::steady_clock::now() + kGiveBackTimePerTick;
   const uint32_t keep_pages = kUndoBytesKept / parts_.options->storage.page_size_bytes;
-  while (gives_undo_back_ && !stopping_.load(std::memory_order_relaxed)) {
+  if (MonotonicNanos() < give_undo_back_at_nanos_) return;
+  while (!stopping_.load(std::memory_order_relaxed)) {
     const Result<uint32_t> made =
         parts_.storage->allocator()->GiveBack(undo_space, keep_pages, kExtentsPerStep);
-    // A file system without holes, or a failure that its finder logged.
-    if (!made.ok()) gives_undo_back_ = false;
+    if (made.status().Is(Code::kUnsupported)) {  // a file system without holes
+      give_undo_back_at_nanos_ = UINT64_MAX;
+    } else if (!made.ok()) {
+      give_undo_back_at_nanos_ = MonotonicNanos() + kGiveBackPauseNanos;
+    }
     if (!made.ok() || made.value() == 0 || std::chrono::steady_clock::now() >= end) return;
   }
 }

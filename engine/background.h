@@ -60,9 +60,10 @@ class Background {
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
-  bool purge_noted_ = false;     // owned by the first purge worker
-  PurgeWatch purge_watch_;       // owned by housekeeping
-  bool gives_undo_back_ = true;  // owned by housekeeping
+  bool purge_noted_ = false;  // owned by the first purge worker
+  // Owned by housekeeping.
+  PurgeWatch purge_watch_;
+  uint64_t give_undo_back_at_nanos_ = 0;  // not before; MonotonicNanos
   std::vector<std::unique_ptr<ThreadLoop>> threads_;
   ThreadLoop* housekeeping_ = nullptr;  // one of them
 };
