@@ -73,11 +73,19 @@ struct ScanState {
   }
   /// Copies key and `value` of the entry under the tree cursor.
   Status Copy(Bytes value, bool has_repeat);
+  /// Keys and values of the batch from an item on, without what stands between them.
+  [[nodiscard]] uint64_t BytesFrom(size_t first) const {
+    uint64_t bytes = 0;
+    for (size_t i = first; i < items.size(); ++i) {
+      bytes += items[i].key_bytes + (items[i].has_repeat ? kRepeatBytes : 0) + items[i].value_bytes;
+    }
+    return bytes;
+  }
   /// What is left of the batch was copied in vain.
   void CountUnused() {
     if (!on_entry() || position + 1 >= items.size()) return;
     counts.unused_entries += items.size() - position - 1;
-    counts.unused_bytes += arena.size() - items[position + 1].key_offset;
+    counts.unused_bytes += BytesFrom(position + 1);
   }
   void StandOnFirst() {
     position = 0;
