@@ -333,12 +333,11 @@ MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN
                   "purge either; 3: no rollback of unfinished transactions; 4: read-only, nothing "
                   "on disk is changed.",
                   nullptr, nullptr, 0, 0, kForceReadOnly, 0);
-MYSQL_SYSVAR_UINT(
-    autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-    "Which statements keep a table's AUTO_INCREMENT counter until they end. 0: "
-    "every insert; 1: inserts of an unknown number of rows; 2: none.",
-    nullptr, nullptr, kAutoIncrementInterleaved, kAutoIncrementTraditional,
-    kAutoIncrementInterleaved, 0);
+MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Which statements keep a table's AUTO_INCREMENT counter until they end. 0: "
+                  "every insert; 1: inserts of an unknown number of rows; 2: none.",
+                  nullptr, nullptr, kAutoIncrementInterleaved, kAutoIncrementTraditional,
+                  kAutoIncrementInterleaved, 0);
 MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
                   "Find deadlocks when a row lock wait starts; off: only the lock wait time-out "
                   "ends "

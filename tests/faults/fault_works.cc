@@ -225,8 +225,7 @@ Status Export(FaultScene* scene) {
 }
 
 Status Import(FaultScene* scene) {
-  Result<std::unique_ptr<ExportReader>> reader =
-      ExportReader::Open(&scene->world.files, kExport);
+  Result<std::unique_ptr<ExportReader>> reader = ExportReader::Open(&scene->world.files, kExport);
   if (!reader.ok()) return reader.status();
   return Load(scene, [&](BulkLoad* load) {
     for (;;) {
