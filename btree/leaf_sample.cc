@@ -8,6 +8,13 @@
 #include "btree/map_walk.h"
 
 namespace rowan {
+namespace {
+
+/// Writers intervene, and a small pool evicts a parent before its child is there: other leaves are
+/// tried instead, but not for ever.
+constexpr uint32_t kRestartsPerLeaf = 4;
+
+}  // namespace
 
 Status LeafSample::Next() {
   while (!done_) {
@@ -72,9 +79,16 @@ Status LeafSample::PassLeaf() {
 std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random,
                                     FunctionRef<bool()> interrupted) {
   std::vector<KeyBuffer> keys;
-  for (uint32_t i = 0; i < count && !(interrupted && interrupted()); ++i) {
+  uint32_t restarts_left = kRestartsPerLeaf * count;
+  for (uint32_t i = 0; i < count && !(interrupted && interrupted());) {
     KeyBuffer key;
-    if (tree->SampleLeaf(random->Next(), &key).ok()) keys.push_back(std::move(key));
+    const Status status = tree->SampleLeaf(random->Next(), &key);
+    if (status.Is(Code::kRestart) && restarts_left > 0) {
+      --restarts_left;
+      continue;
+    }
+    if (status.ok()) keys.push_back(std::move(key));
+    ++i;
   }
   std::sort(keys.begin(), keys.end(),
             [](Bytes left, Bytes right) { return CompareBytes(left, right) < 0; });

@@ -57,7 +57,7 @@ class LeafSample {
 };
 
 /// First keys of `count` leaves chosen one by one, each once, in order. Fewer if a leaf was chosen
-/// again or could not be read, because a writer intervened or because it is damaged.
+/// again or is damaged, or if writers intervened again and again.
 std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random,
                                     FunctionRef<bool()> interrupted = {});
 

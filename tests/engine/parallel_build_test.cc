@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -21,6 +23,9 @@ namespace {
 constexpr uint64_t kRows = 3000;
 constexpr size_t kSortBytes = 40'000;  // several runs of each thread
 constexpr uint64_t kNoRow = UINT64_MAX;
+/// The whole table, whatever the tests' pool: only of a tree that rests is it certain that it is
+/// cut into ranges for all threads.
+constexpr uint64_t kPoolPages = 1024;
 
 ToyRow MakeRow(uint64_t id) {
   return {static_cast<uint32_t>(id * 7919 % 1009), static_cast<uint32_t>(id * 4),
@@ -47,13 +52,16 @@ class WatchingCodec final : public ToyIndexCodec {
   Status failure;
   bool all_unique = false;
   size_t meeting = 1;  ///< nobody goes on before so many threads have come
+  std::function<void()> all_came = [] {};
 
  private:
   void Meet() const {
     if (met_.load() >= meeting) return;
     {
       const std::lock_guard lock(mutex_);
-      threads_.insert(std::this_thread::get_id());
+      const bool last =
+          threads_.insert(std::this_thread::get_id()).second && threads_.size() == meeting;
+      if (last) all_came();
       met_.store(threads_.size());
     }
     while (met_.load() < meeting) std::this_thread::yield();
@@ -81,6 +89,7 @@ class Progress final : public WorkProgress {
 class ParallelBuildTest : public ::testing::TestWithParam<uint32_t> {
  protected:
   ParallelBuildTest() : world_(TestSeed()) {
+    world_.options.storage.buffer.pool_bytes = kPoolPages * world_.options.storage.page_size_bytes;
     EXPECT_TRUE(world_.Open().ok());
     table_ = world_.CreateTable("test/build");
     model_ = world_.Fill(table_.get(), kRows, MakeRow);
@@ -166,9 +175,12 @@ TEST_P(ParallelBuildTest, EveryThreadSeesTheSnapshotOfTheStart) {
   }
   ASSERT_TRUE(other->Commit().ok());
   other.reset();
-  WriterAtWork writer(world_.engine.get(), table_.get(), &model_, kRows / 2, 6);
+  std::optional<WriterAtWork> writer;  // not sooner, see kPoolPages
+  codec_.all_came = [&] {
+    writer.emplace(world_.engine.get(), table_.get(), &model_, kRows / 2, 6);
+  };
   ASSERT_TRUE(build_->Build().ok());
-  writer.Join();
+  writer->Join();
   Commit();
   Expect();
 }
