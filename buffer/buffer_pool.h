@@ -100,6 +100,8 @@ class BufferPool {
   }
   /// Before anybody else uses the pool.
   void SetDamageNamer(DamageNamer namer) { damage_.SetNamer(std::move(namer)); }
+  /// Before anything is written. It outlives the pool's threads.
+  void SetCheckpointGate(CheckpointGate* gate) { checkpointer_.SetGate(gate); }
 
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last

@@ -259,11 +259,15 @@ Status Checkpointer::WriteCheckpoint() {
   if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Lsn candidate = Candidate();
   if (candidate <= published()) return Status::Ok();
-  const Lsn discards_end = files_->LogTail();  // every page discarded so far was freed below
+  Status status = gate_ == nullptr ? Status::Ok() : gate_->BeforeCheckpoint();
+  if (status.Is(Code::kBusy)) return Status::Ok();
+  if (!status.ok()) return status;
+  // Every page discarded so far was freed below, and what the gate let pass lies below.
+  const Lsn discards_end = files_->LogTail();
   // Taken after the candidate and before the sync: they have every write that the candidate relies
   // on, and no write that is not durable when they are.
   PageLsns::Copies versions = files_->page_lsns()->CopyChanged();
-  Status status = files_->syncs()->SyncAll();
+  status = files_->syncs()->SyncAll();
   if (!status.ok()) return files_->StopEngine("syncing a data file failed", status);
   // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
   // in another shard: its changes below the candidate are nowhere. That is right only if recovery
@@ -275,6 +279,7 @@ Status Checkpointer::WriteCheckpoint() {
   status = files_->control()->Update([this, candidate](ControlData& data) {
     data.checkpoint_lsn = candidate;
     data.log_durable_lsn = std::max(data.log_durable_lsn, files_->log()->durable());
+    if (gate_ != nullptr) gate_->AtCheckpoint(&data);
   });
   if (!status.ok()) return files_->StopEngine("writing the control file failed", status);
   ROWAN_DCHECK(candidate > published() && candidate <= discards_end);

@@ -24,6 +24,7 @@
 
 #include "base/function_ref.h"
 #include "base/mutex.h"
+#include "buffer/checkpoint_gate.h"
 #include "buffer/frame_table.h"
 #include "buffer/page_files.h"
 #include "buffer/page_writer.h"
@@ -57,7 +58,10 @@ class Checkpointer {
   /// Sweeps all shards until everything below the log's tail of now is written. As Sweep.
   Status SweepAll(PageWriter* writer, IsOver is_over);
 
-  /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
+  /// Asked before each checkpoint; outlives this. Set before the first.
+  void SetGate(CheckpointGate* gate) { gate_ = gate; }
+  /// Publishes the highest checkpoint that the sweeps have proven, once the gate, if there is one,
+  /// lets it pass. Cheap when it did not move.
   Status WriteCheckpoint();
 
   /// All changes below are written, as far as this shard goes.
@@ -119,6 +123,7 @@ class Checkpointer {
 
   FrameTable* const frames_;
   PageFiles* const files_;
+  CheckpointGate* gate_ = nullptr;  ///< constant once set
   /// Changes only while no shard is being swept; stored under shards_mutex_.
   std::atomic<uint32_t> shard_frames_;
   std::array<Shard, kShardsMax> shards_;

@@ -206,6 +206,7 @@ Result<std::unique_ptr<Backup>> Engine::BeginBackup(const BackupOptions& options
   };
   return Backup::Begin({impl_->storage.get(), tables}, options);
 }
+CarriedFile* Engine::carried_file() const { return impl_->storage->carried_file(); }
 bool Engine::restored() const { return impl_->storage->is_restored(); }
 Status Engine::EndRestore() { return impl_->storage->EndRestore(); }
 

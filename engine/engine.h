@@ -25,6 +25,7 @@
 #include "engine/session.h"
 #include "space/blob_store.h"
 #include "storage/backup.h"
+#include "storage/carried_file.h"
 
 namespace rowan {
 
@@ -141,6 +142,9 @@ class Engine {
   /// decided everything it knew of when the backup ended, so what is prepared here by it was never
   /// committed.
   [[nodiscard]] bool restored() const;
+  /// For a log of the owner's whose end is to be durable with the engine's; null if nothing may be
+  /// written. See storage/carried_file.h, which also says what must be done after a crash.
+  [[nodiscard]] CarriedFile* carried_file() const;
   /// This was taken care of; durable at return.
   Status EndRestore();
 

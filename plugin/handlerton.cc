@@ -24,6 +24,7 @@
 #include "plugin/handler/transport_rows.h"
 #include "plugin/partition/ha_rowan_part.h"
 #include "plugin/pushdown/push_to_engine.h"
+#include "plugin/server/binlog_carrier.h"
 #include "plugin/server/clone_guard.h"
 #include "plugin/server/coordinator.h"
 #include "plugin/server/dictionary_tables.h"
@@ -164,6 +165,8 @@ void StopEngine() {
 /// Agrees with the server's transaction coordinator about the past and the future.
 Status JoinCoordinator() {
   const bool at_run_time = InstalledAtRunTime();
+  const Status whole = RestoreBinlogTail(g_engine);
+  if (!whole.ok()) return whole;
   const Status status = ResolveInDoubt(g_engine, InDoubtPolicyFromVariable(), at_run_time);
   if (!status.ok()) return status;
   if (at_run_time && !EnsureLoggingCoordinator()) {
@@ -276,6 +279,7 @@ int CheckUninstall(void* plugin) {
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
   TakeAwayCloneGuard();
+  StopCarryingBinlog();
   UnregisterFunctions();  // at shutdown, when they cannot be called any more
   StopEngine();
   g_hton = nullptr;

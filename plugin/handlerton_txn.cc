@@ -22,6 +22,15 @@
 namespace rowan {
 namespace {
 
+/// The coordinator has made durable what was prepared, unless its log failed and it goes on without
+/// it (binlog_error_action = IGNORE_ERROR).
+CommitWait WaitOf(THD* thd, const ThdContext& context, Durability durability) {
+  const bool coordinated = thd_get_durability_property(thd) == HA_IGNORE_DURABILITY;
+  const bool forgotten =
+      durability == Durability::kDurable && context.prepared_lsn > g_engine->durable_lsn();
+  return coordinated && !forgotten ? CommitWait::kNone : CommitWait::kAsDurability;
+}
+
 int CommitTxn(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
@@ -32,9 +41,7 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
   // A change of the catalog is durable whatever the session prefers: the server's dictionary is.
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
-  const CommitWait wait = thd_get_durability_property(thd) == HA_IGNORE_DURABILITY
-                              ? CommitWait::kNone
-                              : CommitWait::kAsDurability;
+  const CommitWait wait = WaitOf(thd, *context, durability);
   // The dictionary's engine has committed before us, but in memory: were ours durable alone, a
   // crash would leave a table that the dictionary does not know. See server/in_doubt.h.
   if (session->prepared() && ChangesCatalogUnlogged(thd, *context) && ha_flush_logs(false)) {

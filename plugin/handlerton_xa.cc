@@ -26,6 +26,7 @@
 #include "base/mutex.h"
 #include "engine/engine.h"
 #include "plugin/handler/partition_names.h"
+#include "plugin/server/binlog_carrier.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/in_doubt.h"
 #include "plugin/server/instance.h"
@@ -84,6 +85,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   Result<Lsn> prepared = session->Prepare(AsBytes(bytes), coordinator);
   if (prepared.status().Is(Code::kDeadlock)) RaiseNotSerializable();
   if (!prepared.ok()) return HandlerError(thd, prepared.status());
+  context->prepared_lsn = *prepared;
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
   if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, prepared->value());
@@ -96,10 +98,16 @@ int Prepare(handlerton*, THD* thd, bool all) {
 
 bool FlushLogs(handlerton*, bool binlog_group_flush) {
   if (!binlog_group_flush) return !g_engine->FlushLog().ok();
+  if (DefersToBinlog(current_thd)) return false;
   const Lsn durable(g_prepared_durable.load(std::memory_order_acquire));
   const Lsn written(g_prepared_written.load(std::memory_order_acquire));
   if (durable > g_engine->durable_lsn() && !g_engine->WaitDurable(durable).ok()) return true;
   return written > g_engine->written_lsn() && !g_engine->WaitWritten(written).ok();
+}
+
+int FollowBinlog(handlerton*, THD*, enum_binlog_func function, void*) {
+  if (function == BFN_RESET_LOGS) ForgetBinlog();
+  return 0;
 }
 
 /// "schema/table" of what a transaction changed, partitioned tables once.
@@ -238,6 +246,7 @@ bool ShowPreparedToServer() {
 void SetTwoPhaseHooks(handlerton* hton) {
   hton->prepare = Prepare;
   hton->flush_logs = FlushLogs;
+  hton->binlog_func = FollowBinlog;
   hton->recover = Recover;
   hton->recover_prepared_in_tc = RecoverPreparedInCoordinator;
   hton->commit_by_xid = CommitByXid;

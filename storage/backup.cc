@@ -428,6 +428,9 @@ ControlData Backup::ControlOfCopy() const {
   data.checkpoint_lsn = manifest_.start;
   data.log_durable_lsn = manifest_.end;
   data.clean_shutdown = false;
+  // The owner's file is not in the copy. The id stays taken: the log has records of it.
+  data.carried = {.id = data.carried.id, .name = {}};
+  data.features.incompatible &= ~kCarriedFileFeature.incompatible;
   return data;
 }
 

@@ -114,6 +114,7 @@ Status Recovery::Scan() {
   if (!status.Is(Code::kEndOfRange)) return status;
   backlog_.Finish();
   end_ = (*reader)->end();
+  carried_->EndScan(end_);
   if (gather) gathered_end_ = end_;
   ROWAN_DCHECK(end_ >= begin() && gathered_end_ <= end_);
   Result<std::unique_ptr<LogGroups>> groups =
@@ -141,6 +142,10 @@ Status Recovery::ScanGroup(const LogReader::Group& group, bool gather) {
     }
     NoteSpace(record.page.space);
     if (record.type == RecordType::kSpaceDropped) dropped_.insert(record.page.space);
+    if (record.type == RecordType::kCarriedBytes) {
+      const Status noted = carried_->Note(record.body, group.start);
+      if (!noted.ok()) return noted;
+    }
     if (gather && !entry->pageless) backlog_.Add(record, group.start, group.end);
   }
   return status;

@@ -48,6 +48,7 @@
 #include "buffer/redo_worker.h"
 #include "io/space_files.h"
 #include "space/page_allocator.h"
+#include "storage/carried_tail.h"
 #include "storage/damaged_spaces.h"
 #include "wal/control_file.h"
 #include "wal/log_groups.h"
@@ -83,6 +84,7 @@ class Recovery {
         control_(control),
         options_(options),
         damaged_(damaged),
+        carried_(std::make_unique<CarriedTail>(file_system, folder_, control)),
         gathered_end_(control.checkpoint_lsn),
         kept_(file_system, folder_, control.page_size_bytes) {}
 
@@ -91,6 +93,8 @@ class Recovery {
   [[nodiscard]] Lsn begin() const { return control_.checkpoint_lsn; }
   /// REQUIRES: Scan. Where appending to the log continues.
   [[nodiscard]] Lsn end() const { return end_; }
+  /// REQUIRES: Scan. Once.
+  [[nodiscard]] std::unique_ptr<CarriedTail> TakeCarried() { return std::move(carried_); }
   /// REQUIRES: Scan. The spaces that the log mentions.
   [[nodiscard]] const std::unordered_set<SpaceId>& spaces() const { return spaces_; }
 
@@ -177,6 +181,7 @@ class Recovery {
   DamagedSpaces* const damaged_;
   BufferPool* pool_ = nullptr;
   SpaceFiles* files_ = nullptr;
+  std::unique_ptr<CarriedTail> carried_;
   Lsn end_{0};
   Lsn gathered_end_;                       ///< the backlog has the groups below it
   std::unique_ptr<LogGroups> log_groups_;  ///< from Scan until Finish is through

@@ -15,9 +15,11 @@
 #include "io/process_user.h"
 #include "io/shadow_file_system.h"
 #include "storage/backup_manifest.h"
+#include "storage/carried_file.h"
 #include "storage/instance_folder.h"
 #include "storage/scrubber.h"
 #include "storage/upgrade.h"
+#include "wal/redo.h"
 
 namespace rowan {
 namespace {
@@ -92,6 +94,7 @@ Result<std::unique_ptr<Storage>> Storage::Open(FileSystem* file_system,
                                                StorageEvents events) {
   RegisterBufferRedo();
   RegisterSpaceRedo();
+  RegisterRedo(RecordType::kCarriedBytes, {.pageless = true});
   const Status checked = CheckOptions(options);
   if (!checked.ok()) return checked;
   std::unique_ptr<Storage> storage(new Storage(file_system, options, std::move(events)));
@@ -165,6 +168,11 @@ Status Storage::OpenPool() {
   if (!opened.ok()) return opened.status();
   pool_ = std::move(*opened);
   pool_->SetDamageNamer(events_.name_damaged);
+  if (options_.read_only) return Status::Ok();
+  auto tail = recovery_ == nullptr ? nullptr : recovery_->TakeCarried();
+  carried_file_ =
+      std::make_unique<CarriedFile>(file_system_, log_.get(), control_.get(), std::move(tail));
+  pool_->SetCheckpointGate(carried_file_.get());
   return Status::Ok();
 }
 
@@ -441,12 +449,13 @@ Status Storage::CloseLog(const Status& written, const std::function<void(Control
 }
 
 Status Storage::Close(const Closing& closing) {
-  if (options_.read_only) {
+  if (options_.read_only || carried_file_->tail() != nullptr) {
     Stop();
     return Status::Ok();
   }
   StopRedo(closing.deadline_nanos);
-  Status written = WriteAll(closing);
+  Status written = carried_file_->End();
+  if (written.ok()) written = WriteAll(closing);
   pool_->Close();
   // Its pages have been written: a start that checked the copies there would need files that lost
   // nothing.

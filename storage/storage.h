@@ -35,6 +35,7 @@
 
 namespace rowan {
 
+class CarriedFile;
 class Scrubber;
 
 /// Questions and notices to the owner. Any of them may be empty.
@@ -119,6 +120,9 @@ class Storage {
   [[nodiscard]] PageAllocator* allocator() const { return allocator_.get(); }
   [[nodiscard]] BlobStore* blobs() const { return blobs_.get(); }
   [[nodiscard]] FileSystem* file_system() const { return file_system_; }
+  /// With the end of a file of the owner's in the log; null if nothing may be written. What the
+  /// last run left must be settled before the log is full: until then there is no checkpoint.
+  [[nodiscard]] CarriedFile* carried_file() const { return carried_file_.get(); }
   [[nodiscard]] Scrubber* scrubber() const { return scrubber_.get(); }
   /// With the instance's page size, and a pool of at least kPoolPagesMin pages.
   [[nodiscard]] const StorageOptions& options() const { return options_; }
@@ -168,7 +172,8 @@ class Storage {
   std::unique_ptr<SpaceFiles> files_;
   std::unique_ptr<DamagedSpaces> damaged_;
   std::unique_ptr<Log> log_;
-  std::unique_ptr<Recovery> recovery_;  ///< the pool uses it
+  std::unique_ptr<CarriedFile> carried_file_;  ///< the pool asks it
+  std::unique_ptr<Recovery> recovery_;         ///< the pool uses it
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<PageAllocator> allocator_;
   std::unique_ptr<BlobStore> blobs_;

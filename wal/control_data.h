@@ -7,6 +7,7 @@
 #include "base/format_features.h"
 #include "base/ids.h"
 #include "base/page_size.h"
+#include "wal/carried_state.h"
 #include "wal/log_history.h"
 
 namespace rowan {
@@ -16,8 +17,11 @@ namespace rowan {
 inline constexpr uint32_t kFormatVersion = 2;
 /// Files of kept redo (buffer/kept_redo.h) hold changes that pages lack.
 inline constexpr FormatFeatures kKeptRedoFeature{.incompatible = 1};
+/// The log holds the end of a file of others (storage/carried_file.h).
+inline constexpr FormatFeatures kCarriedFileFeature{.incompatible = 2};
 /// Features of whole instances that this build knows.
-inline constexpr FormatFeatures kInstanceFeatures{.incompatible = kKeptRedoFeature.incompatible};
+inline constexpr FormatFeatures kInstanceFeatures{.incompatible = kKeptRedoFeature.incompatible |
+                                                                  kCarriedFileFeature.incompatible};
 
 struct ControlData {
   InstanceId instance_id{};  ///< random, also in every space header and log file
@@ -37,6 +41,7 @@ struct ControlData {
   Lsn log_durable_lsn{0};
   FormatFeatures features{};  ///< what the instance as a whole uses
   LogHistory history{};       ///< of the log; empty: written by an older build
+  CarriedState carried{};
   // High-water marks, stored with headroom: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

@@ -39,8 +39,16 @@ struct SlotLayout {
   uint64_t log_durable_lsn;
   uint8_t features[kFormatFeaturesBytes];
   uint8_t history[3072];
+  uint32_t carried_id;
+  uint8_t carried_active;
+  uint8_t unused_as_well;
+  uint16_t carried_name_bytes;
+  uint32_t carried_mark;
+  uint8_t unused_at_last[4];
+  uint64_t carried_covered_bytes;
+  char carried_name[kCarriedNameBytesMax];
 };
-static_assert(sizeof(SlotLayout) == 3232 && sizeof(SlotLayout) <= kControlSlotBytes);
+static_assert(sizeof(SlotLayout) == 3768 && sizeof(SlotLayout) <= kControlSlotBytes);
 static_assert(sizeof(SlotLayout::history) == kLogRunsMax * kLogRunBytes);
 static_assert(offsetof(SlotLayout, crc) == 12);
 static_assert(offsetof(SlotLayout, instance_id) == 24);
@@ -53,6 +61,26 @@ static_assert(offsetof(SlotLayout, run_epoch) == 120);
 static_assert(offsetof(SlotLayout, log_durable_lsn) == 128);
 static_assert(offsetof(SlotLayout, features) == 136);
 static_assert(offsetof(SlotLayout, history) == 160);
+static_assert(offsetof(SlotLayout, carried_id) == 3232);
+static_assert(offsetof(SlotLayout, carried_covered_bytes) == 3248);
+
+void StoreCarried(const CarriedState& carried, SlotLayout* layout) {
+  layout->carried_id = carried.id;
+  layout->carried_active = carried.active ? 1 : 0;
+  layout->carried_mark = carried.mark;
+  layout->carried_covered_bytes = carried.covered_bytes;
+  layout->carried_name_bytes =
+      static_cast<uint16_t>(carried.name.copy(layout->carried_name, kCarriedNameBytesMax));
+}
+
+CarriedState LoadCarried(const SlotLayout& layout) {
+  const size_t name_bytes = std::min<size_t>(layout.carried_name_bytes, kCarriedNameBytesMax);
+  return {.id = layout.carried_id,
+          .active = layout.carried_active != 0,
+          .mark = layout.carried_mark,
+          .covered_bytes = layout.carried_covered_bytes,
+          .name = std::string(layout.carried_name, name_bytes)};
+}
 
 uint32_t SlotCrc(ControlSlot slot) {
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), 0);
@@ -83,6 +111,7 @@ ControlSlot EncodeControlSlot(const ControlData& data, uint64_t sequence, Contro
   layout.log_durable_lsn = data.log_durable_lsn.value();
   StoreFeatures(reinterpret_cast<std::byte*>(layout.features), data.features);
   StoreHistory(reinterpret_cast<std::byte*>(layout.history), data.history);
+  StoreCarried(data.carried, &layout);
   StoreLe(slot.data(), layout);
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
   return slot;
@@ -109,6 +138,7 @@ ControlData DecodeControlSlot(const ControlSlot& slot) {
   data.log_durable_lsn = Lsn(layout.log_durable_lsn);
   data.features = LoadFeatures(reinterpret_cast<const std::byte*>(layout.features));
   data.history = LoadHistory(reinterpret_cast<const std::byte*>(layout.history));
+  data.carried = LoadCarried(layout);
   return data;
 }
 

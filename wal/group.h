@@ -65,6 +65,8 @@ enum class RecordType : uint8_t {
   kUndoSetState = 53,  ///< transaction state and CSN in a transaction header record
   kUndoLinks = 54,
   kUndoDirectory = 55,  ///< one slot of the undo directory
+  // storage/
+  kCarriedBytes = 60,  ///< no page: bytes of a file of others (storage/carried_bytes.h)
 };
 
 /// Collects one group. Reusable: Clear keeps the capacity, so a warm builder does not allocate.

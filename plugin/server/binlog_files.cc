@@ -4,7 +4,9 @@
 #include "plugin/server/binlog_files.h"
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "mysql/plugin.h"
 #include "sql/binlog.h"
@@ -70,9 +72,14 @@ Result<BinlogState> StateOfBinlog(const BinlogFile& file) {
   return state;
 }
 
+std::string RestoredBinlogPath(const std::string& path) { return path + ".restored"; }
+
 Result<Outcomes> CommittedInBinlog(const BinlogFile& file) {
   Binlog_file_reader reader(opt_source_verify_checksum);
-  if (reader.open(file.path.c_str())) return UnreadableBinlog(file, reader.get_error_str());
+  const std::string restored = RestoredBinlogPath(file.path);
+  std::error_code error;
+  const std::string& path = std::filesystem::exists(restored, error) ? restored : file.path;
+  if (reader.open(path.c_str())) return UnreadableBinlog(file, reader.get_error_str());
   XidCollector collector(&reader);
   if (collector.is_log_malformed()) {
     return UnreadableBinlog(file, collector.get_failure_message().c_str());

@@ -29,7 +29,10 @@ Result<BinlogState> StateOfBinlog(const BinlogFile& file);
 
 using Outcomes = std::unordered_set<uint64_t>;  ///< numbers of committed transactions
 
-/// The transactions that a binary log file holds completely.
+/// Where a file is whole that the server cut while Rowan was away (server/binlog_carrier.h).
+[[nodiscard]] std::string RestoredBinlogPath(const std::string& path);
+
+/// The transactions that a binary log file, or the whole one beside it, holds completely.
 Result<Outcomes> CommittedInBinlog(const BinlogFile& file);
 
 /// The transactions in the coordinator log of a server without a binary log. kNotFound.

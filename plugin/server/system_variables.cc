@@ -62,6 +62,7 @@ unsigned long g_io_backend;
 unsigned long g_in_doubt;
 bool g_deadlock_detect;
 bool g_new_instance;
+bool g_binlog_in_redo;
 char* g_data_home_dir;
 
 // Position in the list = value of the variable.
@@ -350,6 +351,10 @@ MYSQL_SYSVAR_BOOL(new_instance, g_new_instance, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR
                   "For one start: creates a new, empty instance in a folder that has none although "
                   "the server's dictionary has Rowan tables. They are given up.",
                   nullptr, nullptr, false);
+MYSQL_SYSVAR_BOOL(binlog_in_redo, g_binlog_in_redo, PLUGIN_VAR_OPCMDARG,
+                  "With sync_binlog = 0: commits are as durable as with sync_binlog = 1, because "
+                  "the redo log holds the end of the binary log, and take one sync.",
+                  nullptr, nullptr, false);
 MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Transactions left prepared by a crash whose outcome is not in the binary log "
                   "any more: refuse to start, commit them, or rollback them.",
@@ -401,6 +406,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(data_home_dir),
                                  MYSQL_SYSVAR(new_instance),
                                  MYSQL_SYSVAR(in_doubt),
+                                 MYSQL_SYSVAR(binlog_in_redo),
                                  MYSQL_SYSVAR(flush_log_at_trx_commit),
                                  MYSQL_SYSVAR(lock_wait_timeout),
                                  MYSQL_SYSVAR(ddl_threads),
@@ -467,6 +473,7 @@ InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_
 unsigned int AutoIncrementLockMode() { return g_autoinc_lock_mode; }
 bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }
+bool BinlogInRedo() { return g_binlog_in_redo; }
 void ShowSettingsInForce() {
   g_redo_log_capacity = g_engine->Figures().log_capacity_bytes;
   g_log_buffer_size = g_engine->options().storage.log.buffer_bytes;

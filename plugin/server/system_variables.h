@@ -50,6 +50,8 @@ uint32_t DdlThreads(THD* thd);
 uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();
+/// rowan_binlog_in_redo.
+bool BinlogInRedo();
 /// rowan_new_instance.
 bool NewInstanceWanted();
 

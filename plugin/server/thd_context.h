@@ -43,6 +43,7 @@ struct ThdContext {
   Savepoints savepoints;
   ReadMeter reads;                 ///< of the session's statements so far
   std::unique_ptr<Backup> backup;  ///< begun by this connection and not ended
+  Lsn prepared_lsn;                ///< end of the newest prepared group
   bool changed_catalog = false;    ///< by the open transaction: its commit is always made durable
 };
 

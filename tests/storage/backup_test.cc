@@ -12,6 +12,7 @@
 
 #include "storage/backup_apply.h"
 #include "storage/backup_verify.h"
+#include "storage/carried_file.h"
 #include "tests/storage/stored_values.h"
 #include "tests/support/folder_copy.h"
 #include "tests/support/log_capture.h"
@@ -83,6 +84,24 @@ TEST_F(StorageBackupTest, IsTheInstanceAtItsEndThoughValuesCameAndWent) {
   EXPECT_EQ(WrongWith("/full"), "");
   ExpectRestored("/full", then);
   values_.ExpectIn(&world_);
+}
+
+TEST_F(StorageBackupTest, KnowsNothingOfAFileThatWasCarried) {
+  Result<std::unique_ptr<File>> log = files_.Open("/log.1", {.create = true});
+  ASSERT_TRUE(log.ok());
+  CarriedFile* const carried = world_.storage().carried_file();
+  ASSERT_TRUE(carried->Begin("/log.1", 1).ok());
+  ASSERT_TRUE((*log)->Write(0, AsBytes("carried")).ok());
+  ASSERT_TRUE(carried->Carry().ok());
+  const StoredValues then = BackUp("/full");
+  EXPECT_EQ(WrongWith("/full"), "");
+  SpaceFixture copy(&files_, {.background = false, .folder = "/full"});
+  ASSERT_TRUE(copy.Start().ok());
+  EXPECT_EQ(copy.storage().carried_file()->tail(), nullptr);
+  EXPECT_EQ(copy.control().data().features, FormatFeatures{});
+  // Its log has records of that id.
+  EXPECT_EQ(copy.control().data().carried.id, world_.control().data().carried.id);
+  then.ExpectIn(&copy);
 }
 
 TEST_F(StorageBackupTest, IncrementsPutOntoEachOtherAreTheInstanceAtEachEnd) {

@@ -22,7 +22,7 @@ _OFFSET_CONSTANT = re.compile(r"constexpr size_t (k\w*Offset) = (\d+);")
 _LAYOUT = re.compile(r"struct (\w+Layout) \{\n((?:  [a-z].*;.*\n)+)\};")
 _FIELD = re.compile(r"^  (\w+) (\w+)(?:\[(\w+)\])?;", re.MULTILINE)
 _TYPE_BYTES = {"char": 1, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
-_NAMED_BYTES = {"kFormatFeaturesBytes": 24}
+_NAMED_BYTES = {"kFormatFeaturesBytes": 24, "kCarriedNameBytesMax": 512}
 
 
 def _size(text):

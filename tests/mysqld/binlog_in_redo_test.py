@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""rowan_binlog_in_redo: one sync for a commit with the binary log, and nothing lost for it.
+
+A crash here also takes what the kernel had not yet written of the binary log file: its end, from
+where the control file says that it is durable on. The clients' journals are the judge, and the
+binary log, carried out on another server, must give the same rows. ROWAN_TEST_POWER_CUTS=N cuts the
+power N times instead of five.
+"""
+import os
+import threading
+from functools import partial
+from random import Random
+
+from crash_actors import Writer
+from framework import ConnectionLost, Failure, MysqlError
+from log_replay import replay
+from unsynced_binlog import covered, lose_unsynced
+
+_ON = ["--sync-binlog=0", "--loose-rowan-binlog-in-redo=ON", "--gtid-mode=ON",
+       "--enforce-gtid-consistency=ON"]
+_WRITERS = 4
+_POWER_CUTS = int(os.environ.get("ROWAN_TEST_POWER_CUTS", 5))
+_GONE = (ConnectionLost, MysqlError, OSError)
+
+
+class World:
+    """A server with writers, each with a journal."""
+
+    def __init__(self, t, options=()):
+        self.t = t
+        self.server = t.new_server([*_ON, *options], binlog=True)
+        self.server.start()
+        client = t.client(self.server)
+        Writer.create(client)
+        self.writers = [Writer(number, t.random) for number in range(_WRITERS)]
+
+    def load_and_kill(self, seconds=0.4, beside=()):
+        stop = threading.Event()
+        runs = [partial(writer.run, self.t.client(self.server), stop) for writer in self.writers]
+        before = sum(writer.commits for writer in self.writers)
+
+        def something_committed():
+            return any(writer.unexpected for writer in self.writers) or \
+                sum(writer.commits for writer in self.writers) > before + 20
+        self.t.kill_among(self.server, [*runs, *(partial(run, stop) for run in beside)], stop,
+                          seconds, something_committed)
+        for writer in self.writers:
+            if writer.unexpected:
+                raise Failure(str(writer.unexpected))
+
+    def start_and_settle(self):
+        self.server.start()
+        client = self.t.client(self.server)
+        for writer in self.writers:
+            writer.settle(client)
+        return client
+
+    def expect_log_says_the_same(self):
+        client = self.t.client(self.server)
+        copy = self.t.new_server(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"], binlog=True)
+        copy.start()
+        replay(self.server, copy)
+        other = self.t.client(copy)
+        for table in Writer.TABLES:
+            order = f"SELECT * FROM {table} ORDER BY 1"
+            self.t.equal(other.query(order), client.query(order), table)
+        own = other.query("SELECT @@server_uuid")[0][0]
+        executed = [side.query("SELECT @@GLOBAL.gtid_executed")[0][0].split(",\n")
+                    for side in (client, other)]
+        self.t.equal([gtids for gtids in executed[1] if own not in gtids], executed[0], "GTIDs")
+        copy.destroy()
+
+
+def _status(client, name):
+    return int(client.query(f"SHOW GLOBAL STATUS LIKE 'Rowan_{name}'")[0][1])
+
+
+def test_one_sync(t):
+    server = t.new_server(_ON, binlog=True)
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE one (id INT PRIMARY KEY, v VARCHAR(2000))")
+    groups, bytes_before = (_status(client, name) for name in ("binlog_in_redo_groups",
+                                                               "binlog_in_redo_bytes"))
+    for number in range(50):
+        client.execute(f"INSERT INTO one VALUES ({number}, REPEAT('v', 1000))")
+    t.equal(_status(client, "binlog_in_redo_groups") - groups, 50, "groups")
+    t.true(_status(client, "binlog_in_redo_bytes") - bytes_before > 50_000, "their events")
+    name, end = covered(server)
+    t.equal(client.query("SHOW BINARY LOG STATUS")[0][0], name, "the newest file")
+    client.execute("SET GLOBAL rowan_binlog_in_redo = OFF")
+    client.execute("INSERT INTO one VALUES (100, 'after')")
+    t.equal(covered(server), None, "switched off")
+    client.execute("SET GLOBAL rowan_binlog_in_redo = ON")
+    client.execute("INSERT INTO one VALUES (101, 'after')")
+    t.true(covered(server)[1] > end, "carried from its end on")
+    client.execute("SET GLOBAL sync_binlog = 1")
+    client.execute("INSERT INTO one VALUES (102, 'after')")
+    t.equal(covered(server), None, "the server syncs the file itself")
+    server.destroy()
+
+
+def test_the_file_is_lost_to_where_it_was_synced(t):
+    world = World(t)
+    lost = 0
+    for _ in range(_POWER_CUTS):
+        world.load_and_kill()
+        lost += lose_unsynced(world.server, t.random)
+        world.start_and_settle()
+    t.true(lost > 0, "some crash lost something")
+    t.true("according to the redo log" in world.server.messages(), "it is told")
+    world.expect_log_says_the_same()
+    world.server.destroy()
+
+
+def test_rotations_resets_and_switches(t):
+    world = World(t, ["--max-binlog-size=65536"])
+
+    def disturb(stop):
+        client, random = world.server.client(), Random(t.random.random())
+        statements = ["FLUSH BINARY LOGS", "SET GLOBAL rowan_binlog_in_redo = OFF",
+                      "SET GLOBAL rowan_binlog_in_redo = ON", "SET GLOBAL sync_binlog = 1",
+                      "SET GLOBAL sync_binlog = 0", "SET GLOBAL binlog_order_commits = OFF",
+                      "SET GLOBAL binlog_order_commits = ON"]
+        try:
+            while not stop.is_set():
+                client.execute(random.choice(statements))
+        except _GONE:
+            pass
+    for _ in range(4):
+        world.load_and_kill(beside=[disturb])
+        if covered(world.server) is not None:
+            lose_unsynced(world.server, t.random)
+        world.start_and_settle()
+    world.expect_log_says_the_same()
+    # The next file has the name of one whose end the redo log may hold.
+    client = t.client(world.server)
+    client.execute("SET GLOBAL sync_binlog = 0")
+    client.execute("SET GLOBAL rowan_binlog_in_redo = ON")
+    for _ in range(3):
+        client.execute("RESET BINARY LOGS AND GTIDS")
+        client.execute("CREATE TABLE IF NOT EXISTS fresh (id INT AUTO_INCREMENT PRIMARY KEY)")
+        client.execute("INSERT INTO fresh VALUES ()")
+    rows = client.query("SELECT COUNT(*) FROM fresh")
+    world.server.kill()
+    lose_unsynced(world.server, t.random)
+    client = world.start_and_settle()
+    t.equal(client.query("SELECT COUNT(*) FROM fresh"), rows, "after RESET")
+    world.server.destroy()
+
+
+def test_compressed_and_large(t):
+    world = World(t, ["--binlog-transaction-compression=ON", "--loose-rowan-redo-log-capacity=16M",
+                      "--max-allowed-packet=64M"])
+    client = t.client(world.server)
+    client.execute("CREATE TABLE large (id INT PRIMARY KEY, b LONGBLOB)")
+    for number in range(3):
+        client.execute(f"INSERT INTO large SELECT {number}, "
+                       "REPEAT(CONCAT(UUID(), RANDOM_BYTES(200)), 40000)")
+    t.true(_status(client, "binlog_in_redo_file_syncs") > 0, "what is too large syncs the file")
+    sums = client.query("SELECT id, CRC32(b) FROM large")
+    world.load_and_kill()
+    lose_unsynced(world.server, t.random)
+    client = world.start_and_settle()
+    t.equal(client.query("SELECT id, CRC32(b) FROM large"), sums, "large rows")
+    world.expect_log_says_the_same()
+    world.server.destroy()
+
+
+def test_beside_innodb_and_xa(t):
+    world = World(t)
+    client = t.client(world.server)
+    client.execute("CREATE TABLE beside (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB")
+    client.execute("CREATE TABLE with_it (id INT PRIMARY KEY)")
+    done = []
+
+    def both(stop):
+        connection = t.client(world.server)
+        try:
+            for number in range(100_000):
+                if stop.is_set():
+                    return
+                connection.execute("BEGIN")
+                connection.execute("INSERT INTO beside VALUES ()")
+                connection.execute(f"INSERT INTO with_it VALUES ({number})")
+                connection.execute("COMMIT")
+                done.append(number)
+        except _GONE:
+            pass
+
+    def xa(stop):
+        connection = t.client(world.server)
+        try:
+            for number in range(100_000):
+                if stop.is_set():
+                    return
+                name = f"'x{number}'"
+                connection.execute(f"XA START {name}")
+                connection.execute(f"INSERT INTO with_it VALUES ({1_000_000 + number})")
+                connection.execute(f"XA END {name}")
+                connection.execute(f"XA PREPARE {name}")
+                connection.execute(f"XA COMMIT {name}")
+                done.append(1_000_000 + number)
+        except _GONE:
+            pass
+    world.load_and_kill(beside=[both, xa])
+    lose_unsynced(world.server, t.random)
+    client = world.start_and_settle()
+    for _, _, _, data in client.query("XA RECOVER"):
+        client.execute(f"XA COMMIT '{data}'")
+    ids = {int(row[0]) for row in client.query("SELECT id FROM with_it")}
+    t.equal(sorted(set(done) - ids), [], "acknowledged and lost")
+    pairs = sum(1 for number in ids if number < 1_000_000)
+    t.equal(client.query("SELECT COUNT(*) FROM beside"), [(pairs,)], "both engines")
+    world.expect_log_says_the_same()
+    world.server.destroy()
+
+
+def test_without_the_plugin_in_between(t):
+    world = World(t)
+    server = world.server
+    for _ in range(4):
+        world.load_and_kill()
+        lost = lose_unsynced(server, t.random)
+        name = covered(server)[0]
+        plugin = server.plugin
+        server.plugin, server.install_plugin = server.folder / "absent.so", False
+        (server.folder / "plugins" / "ha_rowan.so").unlink()
+        server.start()
+        t.true(server.stop(), "no orderly stop")
+        server.plugin, server.install_plugin = plugin, True
+        world.start_and_settle()
+        if lost:
+            break
+    t.true(f"'./{name}.restored'" in server.messages() or not lost, "where the whole file is")
+    server.destroy()
+
+
+def test_without_the_binary_log(t):
+    world = World(t)
+    server = world.server
+    world.load_and_kill()
+    lose_unsynced(server, t.random)
+    server.binlog = server.install_plugin = False
+    server.start()
+    client = server.client()
+    t.error("SELECT COUNT(*) FROM " + t.database + ".mixed", (1286, 1146), client)
+    t.true("Start once with --log-bin as before" in server.messages(), server.messages())
+    t.true(server.stop(), "no orderly stop")
+    server.binlog = server.install_plugin = True
+    world.start_and_settle()
+    world.expect_log_says_the_same()
+    server.destroy()
