@@ -62,11 +62,11 @@ def why_not():
 class Mtr:
     """One engine's runs, in a folder of their own under the build folder."""
 
-    def __init__(self, engine, folder_name):
+    def __init__(self, engine, folder_name, options=()):
         reason = why_not()
         if reason:
             raise UserError(reason)
-        self._engine = engine
+        self._engine, self._options = engine, options
         self._vardir = BUILD / "mysql-suites" / folder_name
 
     def run(self, arguments, step):
@@ -79,7 +79,7 @@ class Mtr:
             self._put_plugin_in_place()
             command += [f"--mysqld={option}" for option in (
                 f"--plugin-load-add=rowan={_PLUGIN}", "--default-storage-engine=rowan",
-                "--default-tmp-storage-engine=rowan")]
+                "--default-tmp-storage-engine=rowan", *self._options)]
         self._vardir.parent.mkdir(parents=True, exist_ok=True)
         log = self._vardir.with_suffix(".log")
         with open(log, "wb") as output:

@@ -78,7 +78,7 @@ class Run:
         self._better += len(better)
 
     def _outcomes(self, name, arguments, copied, extra, step):
-        mtr = Mtr(self._options.engine, name)
+        mtr = Mtr(self._options.engine, name, self._options.server_option)
         results = mtr.run([*arguments, *extra], step) if arguments else []
         wanted = re.compile(self._options.tests or "")
         copied = [test for test in copied if wanted.match(test.split(".")[1])]
@@ -124,6 +124,8 @@ def main():
     parser.add_argument("--failing", action="store_true",
                         help="only tests that are recorded as failing")
     parser.add_argument("--engine", choices=("rowan", "innodb"), default="rowan")
+    parser.add_argument("--server-option", metavar="OPTION", action="append", default=[],
+                        help="of Rowan's servers, as --server-option=--sync-binlog=0; repeatable")
     parser.add_argument("--record", action="store_true",
                         help="write the results into the lists; what fails is run with InnoDB, "
                              "too")

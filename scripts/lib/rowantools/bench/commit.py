@@ -30,12 +30,23 @@ class Method(Target):
     setting: str = ""
     flush_method: str = _DIRECT
     method: str = ""
+    in_redo: bool = False
+
+    def settings(self):
+        """What the sides of one server share is set for each."""
+        yield self.setting
+        yield f"SET GLOBAL sync_binlog = {'0' if self.in_redo else '1'}"
+        if self.flush_method == _DIRECT:
+            yield f"SET GLOBAL rowan_binlog_in_redo = {'ON' if self.in_redo else 'OFF'}"
 
 
 def method_targets(methods=SYNC_METHODS):
-    """Rowan by each of `methods`, then InnoDB by its own."""
-    sides = [Method(f"rowan {method}", "mysql", "rowan", database="bench_rowan", method=method,
-                    setting=f"SET GLOBAL rowan_log_sync_method = {method}") for method in methods]
+    """Rowan by each of `methods`, by the first of them with the binary log in its redo log, then
+    InnoDB by its own."""
+    sides = [Method(f"rowan {method}{', binlog in redo' if in_redo else ''}", "mysql", "rowan",
+                    database="bench_rowan", method=method, in_redo=in_redo,
+                    setting=f"SET GLOBAL rowan_log_sync_method = {method}")
+             for method, in_redo in [*((method, False) for method in methods), (methods[0], True)]]
     for method, value in (("fsync", "OFF"), ("fdatasync", "ON")):
         sides.append(Method(f"innodb {method}", "mysql", "innodb", database="bench_innodb",
                             method=method, setting=f"SET GLOBAL innodb_use_fdatasync = {value}"))
@@ -151,9 +162,12 @@ class Commit(Workload):
     def _one_run(self, conditions, threads, side, tell):
         if conditions.delay_us and side.method in NOT_DELAYED:
             return {"metrics": {}, "facts": {"not available": "its syncs cannot be delayed"}}
+        if side.in_redo and not conditions.binlog:
+            return {"metrics": {}, "facts": {"not available": "there is no binary log"}}
         try:
             with database.connect(side, database="") as connection:
-                connection.execute(side.setting)
+                for setting in side.settings():
+                    connection.execute(setting)
         except database.error_types() as error:
             return {"metrics": {}, "facts": {"not available": str(error.args[-1])}}
         load = Load(side, "commit.lua", {"threads": threads, "time": self.options.time,
