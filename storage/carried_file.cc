@@ -98,6 +98,12 @@ Status CarriedFile::Begin(const std::string& path, uint32_t mark) {
 }
 
 Status CarriedFile::Carry() {
+  Result<Lsn> end = LogAppended();
+  if (!end.ok()) return end.status();
+  return log_->WaitDurable(*end);
+}
+
+Result<Lsn> CarriedFile::LogAppended() {
   std::shared_ptr<File> file;
   uint64_t from = 0;
   {
@@ -127,7 +133,7 @@ Status CarriedFile::Carry() {
   if (!end.ok()) return end.status();
   AddCounter(Counter::kCarriedGroups);
   AddCounter(Counter::kCarriedBytes, *to - from);
-  return log_->WaitDurable(*end);
+  return end;
 }
 
 Result<Lsn> CarriedFile::LogPieces(uint64_t from, uint64_t to) {

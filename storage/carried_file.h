@@ -51,8 +51,10 @@ class CarriedFile final : public CheckpointGate {
   /// its name. `mark`: by which the owner knows the file again. kNotSupported: the name is too
   /// long. REQUIRES: settled.
   Status Begin(const std::string& path, uint32_t mark);
-  /// What was appended since Begin or the last Carry becomes durable, and everything logged so far.
-  /// REQUIRES: carrying.
+  /// Logs what was appended since Begin or the last call. It is durable, with everything logged
+  /// before, when the log is up to the end returned. REQUIRES: carrying.
+  Result<Lsn> LogAppended();
+  /// The same, and waits until it is durable.
   Status Carry();
   /// The file becomes durable, and is no longer carried.
   Status End();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -45,6 +46,7 @@ struct Carrier {
   bool refused ROWAN_GUARDED_BY(mutex) = false;  ///< it was logged why nothing is carried
   std::string path ROWAN_GUARDED_BY(mutex);      ///< of the file that is carried
   FileIdentity identity ROWAN_GUARDED_BY(mutex);
+  std::atomic<Lsn> end{kNoLsn};  ///< of what was logged; raised under the mutex
 };
 Carrier g_carrier;
 
@@ -70,17 +72,32 @@ uint32_t MarkOf(const std::string& path) {
   return Crc32c(Bytes(head).first(kFirstEventBytes));
 }
 
-int AfterFlush(Binlog_storage_param*, const char*, my_off_t) {
-  const MutexLock lock(&g_carrier.mutex);
-  CarriedFile* file = g_engine->carried_file();
-  if (!file->carrying()) return 0;
-  const Status status = file->Carry();
+int Outcome(const Status& status) {
   if (status.ok()) return 0;
   LogError("The binary log could not be made durable with the redo log: {}.", status.message());
   return 1;
 }
 
-Binlog_storage_observer g_observer = {sizeof(Binlog_storage_observer), AfterFlush, nullptr};
+Status MakeDurable(Lsn end) {
+  return end > g_engine->durable_lsn() ? g_engine->WaitDurable(end) : Status::Ok();
+}
+
+int AfterFlush(Binlog_storage_param*, const char*, my_off_t) {
+  const MutexLock lock(&g_carrier.mutex);
+  CarriedFile* file = g_engine->carried_file();
+  if (!file->carrying()) return 0;
+  Result<Lsn> end = file->LogAppended();
+  if (!end.ok()) return Outcome(end.status());
+  g_carrier.end.store(*end, std::memory_order_release);
+  return BinlogInRedoMode() == BinlogInRedo::kEarlySend ? 0 : Outcome(MakeDurable(*end));
+}
+
+/// Of this group at least, before the engines commit it.
+int AfterSync(Binlog_storage_param*, const char*, my_off_t) {
+  return Outcome(MakeDurable(g_carrier.end.load(std::memory_order_acquire)));
+}
+
+Binlog_storage_observer g_observer = {sizeof(Binlog_storage_observer), AfterFlush, AfterSync};
 
 bool Observe() ROWAN_REQUIRES(g_carrier.mutex) {
   if (!g_carrier.observes) {
@@ -103,7 +120,10 @@ bool LeadsGroup(THD* thd) {
   return false;
 }
 
-bool IsWanted() { return BinlogInRedo() && sync_binlog_period == 0 && mysql_bin_log.is_open(); }
+bool IsWanted() {
+  return BinlogInRedoMode() != BinlogInRedo::kOff && sync_binlog_period == 0 &&
+         mysql_bin_log.is_open();
+}
 
 /// True: the newest file is carried.
 bool CarryNewest(CarriedFile* file) ROWAN_REQUIRES(g_carrier.mutex) {
@@ -211,7 +231,8 @@ Status RestoreBinlogTail(Engine* engine) {
   if (file == nullptr || file->tail() == nullptr) return Status::Ok();
   if (engine->restored()) return file->Settle();  // it belongs to the server the backup is of
   if (!opt_bin_log) {
-    if (!BinlogInRedo()) return GiveUp(file, "the binary log is switched off");
+    if (BinlogInRedoMode() == BinlogInRedo::kOff)
+      return GiveUp(file, "the binary log is switched off");
     LogError(
         "The redo log holds the end of binary log file '{}', and the binary log is switched off. "
         "Start once with --log-bin as before, or with rowan_binlog_in_redo=OFF to give it up.",

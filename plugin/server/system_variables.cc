@@ -62,7 +62,7 @@ unsigned long g_io_backend;
 unsigned long g_in_doubt;
 bool g_deadlock_detect;
 bool g_new_instance;
-bool g_binlog_in_redo;
+unsigned long g_binlog_in_redo;
 char* g_data_home_dir;
 
 // Position in the list = value of the variable.
@@ -72,6 +72,7 @@ const char* const kDataSyncNames[] = {"auto", "fsync", "fdatasync", nullptr};
 const char* const kDoublewriteNames[] = {"off", "on", "detect_only", "atomic", nullptr};
 const char* const kIoBackendNames[] = {"auto", "uring", "libaio", "threads", nullptr};
 const char* const kSerializableNames[] = {"locking", "optimistic", nullptr};
+const char* const kBinlogInRedoNames[] = {"off", "on", "early_send", nullptr};
 const char* const kInDoubtNames[] = {"refuse", "commit", "rollback", nullptr};
 
 TYPELIB MakeTypelib(const char* const* names, size_t count) {
@@ -81,6 +82,7 @@ TYPELIB g_log_sync_types = MakeTypelib(kLogSyncNames, 6);
 TYPELIB g_data_sync_types = MakeTypelib(kDataSyncNames, 3);
 TYPELIB g_doublewrite_types = MakeTypelib(kDoublewriteNames, 4);
 TYPELIB g_io_backend_types = MakeTypelib(kIoBackendNames, 4);
+TYPELIB g_binlog_in_redo_types = MakeTypelib(kBinlogInRedoNames, 3);
 TYPELIB g_in_doubt_types = MakeTypelib(kInDoubtNames, 3);
 TYPELIB g_serializable_types = MakeTypelib(kSerializableNames, 2);
 
@@ -351,10 +353,11 @@ MYSQL_SYSVAR_BOOL(new_instance, g_new_instance, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR
                   "For one start: creates a new, empty instance in a folder that has none although "
                   "the server's dictionary has Rowan tables. They are given up.",
                   nullptr, nullptr, false);
-MYSQL_SYSVAR_BOOL(binlog_in_redo, g_binlog_in_redo, PLUGIN_VAR_OPCMDARG,
+MYSQL_SYSVAR_ENUM(binlog_in_redo, g_binlog_in_redo, PLUGIN_VAR_RQCMDARG,
                   "With sync_binlog = 0: commits are as durable as with sync_binlog = 1, because "
-                  "the redo log holds the end of the binary log, and take one sync.",
-                  nullptr, nullptr, false);
+                  "the redo log holds the end of the binary log, and take one sync. early_send: "
+                  "replicas may get a group of commits before that sync.",
+                  nullptr, nullptr, 0, &g_binlog_in_redo_types);
 MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Transactions left prepared by a crash whose outcome is not in the binary log "
                   "any more: refuse to start, commit them, or rollback them.",
@@ -473,7 +476,7 @@ InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_
 unsigned int AutoIncrementLockMode() { return g_autoinc_lock_mode; }
 bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }
-bool BinlogInRedo() { return g_binlog_in_redo; }
+BinlogInRedo BinlogInRedoMode() { return static_cast<BinlogInRedo>(g_binlog_in_redo); }
 void ShowSettingsInForce() {
   g_redo_log_capacity = g_engine->Figures().log_capacity_bytes;
   g_log_buffer_size = g_engine->options().storage.log.buffer_bytes;

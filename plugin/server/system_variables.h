@@ -51,7 +51,12 @@ uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();
 /// rowan_binlog_in_redo.
-bool BinlogInRedo();
+enum class BinlogInRedo {
+  kOff,
+  kOn,
+  kEarlySend,  ///< replicas may get a group before it is durable
+};
+BinlogInRedo BinlogInRedoMode();
 /// rowan_new_instance.
 bool NewInstanceWanted();
 

@@ -168,7 +168,7 @@ def test_compressed_and_large(t):
 
 
 def test_beside_innodb_and_xa(t):
-    world = World(t)
+    world = World(t, ["--loose-rowan-binlog-in-redo=EARLY_SEND"])
     client = t.client(world.server)
     client.execute("CREATE TABLE beside (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB")
     client.execute("CREATE TABLE with_it (id INT PRIMARY KEY)")
