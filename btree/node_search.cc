@@ -151,19 +151,33 @@ ROWAN_OPTIMISTIC_READ void PrefetchRecords(const NodeLook& look, size_t low, siz
 
 /// Past the run of slots from `low` on that have this head: not more than twice as far as needed.
 ROWAN_OPTIMISTIC_READ size_t RunLimit(const NodeLook& look, size_t low, uint32_t head) {
-  size_t step = 1;
-  while (low + step < look.count && HeadOf(look, low + step) == head) step *= 2;
+  size_t step = 0;
+  while (low + step < look.count && HeadOf(look, low + step) == head) step = 2 * step + 1;
   return std::min(look.count, low + step);
 }
 
-/// Among slots [low, high), of which the first ones have the suffix's head and the others a larger
-/// one: the first whose suffix is >= `suffix`.
-ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t low, size_t high,
+/// Order of a slot's suffix against `suffix`, whose head is no larger. If the heads are equal and
+/// `suffix` is no longer than one, one of the two is the other and more: the record need not be
+/// looked at.
+ROWAN_OPTIMISTIC_READ int CompareFrom(const NodeLook& look, size_t slot, uint32_t head,
+                                      Bytes suffix) {
+  if (HeadOf(look, slot) != head) return 1;
+  if (suffix.size() > sizeof(head)) return CompareSuffix(look, slot, suffix);
+  const size_t size = RacyLoad<uint16_t>(SlotOf(look, slot) + node_layout::kSlotSuffixLength);
+  return size < suffix.size() ? -1 : (size > suffix.size() ? 1 : 0);
+}
+
+/// `low`: the first slot whose head is at least that of `suffix`. The first slot whose suffix is.
+ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t low, uint32_t head,
                                                   Bytes suffix) {
+  const int first = CompareFrom(look, low, head, suffix);  // as a rule no other has this head
+  if (first >= 0) return {static_cast<uint16_t>(low), first == 0};
+  ++low;
+  size_t high = RunLimit(look, low, head);
   PrefetchRecords(look, low, high);
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    const int order = CompareSuffix(look, middle, suffix);
+    const int order = CompareFrom(look, middle, head, suffix);
     if (order == 0) return {static_cast<uint16_t>(middle), true};
     if (order < 0) {
       low = middle + 1;
@@ -174,18 +188,26 @@ ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t l
   return {static_cast<uint16_t>(low), false};
 }
 
-ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key) {
+/// First slot from `low` on whose head is >= `head`: the next two are looked at first.
+ROWAN_OPTIMISTIC_READ size_t NextHeadAtLeast(const NodeLook& look, size_t low, uint32_t head) {
+  const size_t near = std::min(look.count, low + 2);
+  for (; low < near; ++low) {
+    if (HeadOf(look, low) >= head) return low;
+  }
+  return low >= look.count ? look.count : FirstHeadAtLeast(look, head);
+}
+
+/// `from`: all slots before it have keys below `key`.
+ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key, size_t from = 0) {
   const size_t common = std::min(key.size(), look.prefix_bytes);
   const int order = RacyCompare(key.data(), look.fence(), common);
   if (order > 0) return {static_cast<uint16_t>(look.count), false};
-  if (order < 0 || key.size() < look.prefix_bytes) return {0, false};
+  if (order < 0 || key.size() < look.prefix_bytes) return {static_cast<uint16_t>(from), false};
   const Bytes suffix = key.subspan(look.prefix_bytes);
   const uint32_t head = NodeHead(suffix);
-  const size_t low = FirstHeadAtLeast(look, head);
-  if (low == look.count || HeadOf(look, low) != head) {
-    return {static_cast<uint16_t>(low), false};
-  }
-  return SearchEqualHeads(look, low, RunLimit(look, low, head), suffix);
+  const size_t low = from == 0 ? FirstHeadAtLeast(look, head) : NextHeadAtLeast(look, from, head);
+  if (low == look.count) return {static_cast<uint16_t>(low), false};
+  return SearchEqualHeads(look, low, head, suffix);
 }
 
 ROWAN_OPTIMISTIC_READ PageNumber ChildOf(const NodeLook& look, size_t index) {
@@ -214,6 +236,11 @@ ROWAN_OPTIMISTIC_READ size_t IndexFor(const NodeLook& look, Aim aim, Bytes key) 
 ROWAN_OPTIMISTIC_READ SlotSearch SearchNode(Bytes page, Bytes key) {
   const NodeLook look = LookAt(page);
   return Search(look, key);
+}
+
+ROWAN_OPTIMISTIC_READ SlotSearch SearchNodeFrom(Bytes page, uint16_t from, Bytes key) {
+  const NodeLook look = LookAt(page);
+  return Search(look, key, from);
 }
 
 ROWAN_OPTIMISTIC_READ ChildChoice UnlatchedChooseChild(Bytes page, IndexId index, Aim aim,

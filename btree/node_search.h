@@ -29,6 +29,9 @@ struct SlotSearch {
 
 /// Lower bound in a leaf or inner node.
 SlotSearch SearchNode(Bytes page, Bytes key);
+/// The same from slot `from` on: quick when the key's place is there. REQUIRES: the keys before it
+/// are below `key`.
+SlotSearch SearchNodeFrom(Bytes page, uint16_t from, Bytes key);
 
 /// The result of one search of an inner node.
 struct ChildChoice {
