@@ -32,6 +32,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   detour_ = nullptr;
   leaves_walked_ = 0;
   to_neighbour_ = false;
+  stays_ = {true, true};
   on_entry_ = false;
   key_valid_ = false;
 }
@@ -93,15 +94,18 @@ Status Cursor::SeekExactly(Bytes key) {
 }
 
 Result<SlotSearch> Cursor::ToOwner(Bytes key) {
-  if (TryRelatchHere()) {
+  if (stays(Aim::kOwner) && TryRelatchHere()) {
     Result<SlotSearch> found = SlotHereOrNext(Aim::kOwner, key);
     if (found.ok() || !found.status().Is(Code::kNotFound)) return found;
   }
+  leaf_.Release();
   leaves_walked_ = 0;
+  const PageNumber leaf_before = leaf_page_;
   Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
   if (!status.ok()) return status;
-  CountWay();
+  leaf_page_ = leaf_.id().page;
+  NoteWay(Aim::kOwner, leaf_before);
   return SearchNode(View().page(), key);
 }
 
@@ -132,8 +136,9 @@ Result<SlotSearch> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
   return Status(Code::kNotFound);
 }
 
-void Cursor::CountWay() {
+void Cursor::NoteWay(Aim aim, PageNumber leaf_before) {
   to_neighbour_ = descent_.way() == Descent::Way::kToNeighbour;
+  stays(aim) = to_neighbour_ || leaf_page_ == leaf_before;
   switch (descent_.way()) {
     case Descent::Way::kToNeighbour: return AddCounter(Counter::kSeeksToNeighbour);
     case Descent::Way::kClimbed: return AddCounter(Counter::kSeeksClimbed);
@@ -196,7 +201,7 @@ FixHint Cursor::HintForRight() const {
 }
 
 Status Cursor::SeekBefore(Bytes key) {
-  if (TryRelatchHere()) {
+  if (stays(Aim::kBefore) && TryRelatchHere()) {
     Result<SlotSearch> found = SlotHereOrNext(Aim::kBefore, key);
     if (found.ok()) {
       StandOn(found->slot);
@@ -204,8 +209,9 @@ Status Cursor::SeekBefore(Bytes key) {
     }
     if (!found.status().Is(Code::kNotFound)) return found.status();
   }
+  const PageNumber leaf_before = leaf_page_;
   const Status status = DescendBefore(Aim::kBefore, key);
-  CountWay();
+  NoteWay(Aim::kBefore, leaf_before);
   return status;
 }
 
@@ -373,6 +379,15 @@ void Cursor::LetGo() {
 void Cursor::Unlatch() {
   if (!leaf_.held()) return;
   if (on_entry_) static_cast<void>(key());
+  KeepLeaf();
+}
+
+void Cursor::LeaveEntry() {
+  if (leaf_.held()) KeepLeaf();
+  on_entry_ = false;
+}
+
+void Cursor::KeepLeaf() {
   // No writer is inside while we share the latch: this version is that of the bytes seen.
   known_leaf_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();

@@ -3,11 +3,13 @@
 // the cursor holds one leaf shared; entries it returns point into the page and are valid until the
 // next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
-// Seeks try the current leaf first (if it has not changed since); then its right neighbour, if the
-// previous seek went that way; then they descend from the lowest inner page of the last path that
-// covers the key (Ancestors), and only then from the root: a seek to the next group of a loose
-// index scan costs a binary search or two, in both directions. There are no left links: to move
-// back over the start of a leaf they go through its parent, by the leaf's lower bound.
+// Seeks try the current leaf first (if it has not changed since, and the previous seek of the kind
+// did not leave its leaf); then its right neighbour, if the previous seek went that way; then they
+// descend from the lowest inner page of the last path that covers the key (Ancestors), and only
+// then from the root: a seek to the next group of a loose index scan costs a binary search or two,
+// in both directions, and one to a random key does not look at a leaf in vain. There are no left
+// links: to move back over the start of a leaf they go through its parent, by the leaf's lower
+// bound.
 //
 // A right neighbour that has to be read is read with no leaf latched; then the walk continues if
 // the leaf is unchanged, else from its key. A walk over many leaves keeps the pages that others use
@@ -15,6 +17,7 @@
 // Thread safety: one thread per cursor.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -89,6 +92,9 @@ class Cursor {
 
   /// Releases the latch; Next and Prev go on from here.
   void Unlatch();
+  /// Releases the latch and forgets the entry, not the leaf: for one look-up after the other. Until
+  /// a seek, Next and Prev are at the end.
+  void LeaveEntry();
   /// Releases the latch and forgets the place; allocates nothing.
   void LetGo();
 
@@ -117,7 +123,9 @@ class Cursor {
   Result<SlotSearch> SlotHereOrNext(Aim aim, Bytes key);
   /// The leaf that owns the key is latched; its first entry >= key, which may be its end.
   Result<SlotSearch> ToOwner(Bytes key);
-  void CountWay();
+  void NoteWay(Aim aim, PageNumber leaf_before);
+  [[nodiscard]] bool& stays(Aim aim) { return stays_[aim == Aim::kBefore ? 1 : 0]; }
+  void KeepLeaf();
   [[nodiscard]] bool TryRelatchHere();
   Status AtEnd();
   /// Damage that can be bypassed.
@@ -141,9 +149,11 @@ class Cursor {
   uint16_t slot_ = 0;
   uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
   bool to_neighbour_ = false;   ///< the last seek that left its leaf went to the right neighbour
-  bool on_entry_ = false;       ///< slot_ is an entry of the latched or known leaf
-  bool key_valid_ = false;      ///< key_ is the key of the current entry
-  std::vector<std::byte> key_;  ///< capacity is kept
+  /// By aim, kOwner and kBefore: the last seek found its key on the leaf before, or next to it.
+  std::array<bool, 2> stays_{true, true};
+  bool on_entry_ = false;            ///< slot_ is an entry of the latched or known leaf
+  bool key_valid_ = false;           ///< key_ is the key of the current entry
+  std::vector<std::byte> key_;       ///< capacity is kept
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress
   std::vector<std::byte> lower_;     ///< lower bound of the leaf a descent reached
   std::vector<std::byte> bound_;     ///< that of the leaf to the right of it

@@ -21,6 +21,7 @@ void ScanState::StartBatch(Direction scan_direction) {
   if (on_entry()) place.kind = ScanPlace::Kind::kNowhere;
   direction = scan_direction;
   finished = false;
+  alone = false;
   limit = 1;
   position = 0;
   ClearBatch();

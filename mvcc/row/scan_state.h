@@ -136,6 +136,7 @@ struct ScanState {
   ScanPlace place;
   Direction direction = Direction::kForward;
   bool finished = false;  ///< nothing more in this direction
+  bool alone = false;     ///< the item was got by its key: the tree cursor does not stand there
   size_t limit = 1;       ///< entries in the next batch
   size_t position = 0;    ///< current item
   ReadCounts counts;      ///< since they were taken

@@ -88,7 +88,7 @@ size_t SnapshotScan::StopSlot() {
   const NodeView leaf = scan_->cursor->View();
   if (!scan_->has_end()) return leaf.count();
   // By the heads in the slots: the entries of a leaf met for a single one are not in the caches.
-  return std::max<size_t>(scan_->cursor->slot(), SearchNode(leaf.page(), scan_->end_key).slot);
+  return SearchNodeFrom(leaf.page(), scan_->cursor->slot(), scan_->end_key).slot;
 }
 
 bool SnapshotScan::LeafReachesEnd() const {
@@ -199,25 +199,34 @@ Status SnapshotScan::BuildVisible(const ClusteredHeader& header, BatchItem* item
 }
 
 Status SnapshotScan::Get(Bytes key, Status positioned) {
+  if (scan_->index->clustered) return positioned.ok() ? TakeAlone() : positioned;
   // Entries of one secondary key stand side by side, at most one of them live or visible.
   while (positioned.ok() && scan_->AtKey(key)) {
-    size_t looked = 0;
-    Status status = LeafIsDecided() ? CopyDecided(scan_, 1, &looked) : Consider();
-    if (!status.ok()) return status;
-    CountExamined(scan_->cursor->slot());
-    scan_->cursor->Unlatch();
-    if (!pending_.empty()) {
-      status = ResolvePending();
-      if (!status.ok()) return status;
-    }
-    if (!scan_->items.empty()) {
-      scan_->StandOnFirst();
-      return Status::Ok();
-    }
-    if (scan_->index->clustered) return Status(Code::kNotFound);
+    const Status status = TakeAlone();
+    if (!status.Is(Code::kNotFound)) return status;
     positioned = scan_->cursor->Next();
   }
   return positioned.ok() ? Status(Code::kNotFound) : positioned;
+}
+
+Status SnapshotScan::TakeAlone() {
+  size_t looked = 0;
+  Status status = LeafIsDecided() ? CopyDecided(scan_, 1, &looked) : Consider();
+  if (!status.ok()) return status;
+  CountExamined(scan_->cursor->slot());
+  if (scan_->index->clustered) {
+    scan_->cursor->LeaveEntry();
+  } else {
+    scan_->cursor->Unlatch();
+  }
+  if (!pending_.empty()) {
+    status = ResolvePending();
+    if (!status.ok()) return status;
+  }
+  if (scan_->items.empty()) return Status(Code::kNotFound);
+  scan_->StandOnFirst();
+  scan_->alone = true;
+  return Status::Ok();
 }
 
 }  // namespace rowan

@@ -28,7 +28,7 @@ class SnapshotScan {
   /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
   /// least one visible entry is in the batch, and stands on it.
   Status Collect(Status positioned);
-  /// The entry with exactly this key. kNotFound.
+  /// The entry with exactly this key. kNotFound. Not to be gone on from by the tree cursor.
   Status Get(Bytes key, Status positioned);
 
   // --- by the visibility map, where it says enough (snapshot_count.cc) ---
@@ -49,6 +49,8 @@ class SnapshotScan {
   void CountExamined(uint16_t first);
   /// Of a leaf whose entries are decided: takes entries, forward those before slot `stop`.
   Status CopyLeaf(size_t stop);
+  /// Puts the entry under the tree cursor into the batch and leaves it. kNotFound: not visible.
+  Status TakeAlone();
   Status CountLeaf(size_t stop);
   /// Of a leaf with changes that the snapshot may not see: most entries need no more than a look at
   /// their ids.

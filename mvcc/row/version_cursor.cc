@@ -118,7 +118,9 @@ Status VersionCursor::StepFar(Direction direction, VersionView* view) {
   const bool forward = direction == Direction::kForward;
   switch (scan_.place.kind) {
     case Place::kOnEntry:
-      return direction == scan_.direction ? Deliver(Continue(), view) : StepBack(view);
+      if (direction != scan_.direction) return StepBack(view);
+      return scan_.alone ? SeekAfter(scan_.PlainKeyOf(scan_.items.front()), view)
+                         : Deliver(Continue(), view);
     case Place::kAtKey:
       return forward ? SeekAfter(scan_.place.key, view) : SeekBefore(scan_.place.key, view);
     case Place::kInGap: {

@@ -43,6 +43,7 @@ void ha_rowan::PrepareRead() {
   reader()->set_entry_only(from_entry);
   reader()->SetFilter(Filter());
   part_->scan.prepared = true;
+  part_->scan.read_set = table->read_set;
 }
 
 int ha_rowan::Found(Status status, int error_at_end) {
@@ -133,7 +134,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   if (key == nullptr) return ha_rowan::index_first(record);
   if (groups_.is_open()) return SearchGroups(record, {key, keypart_map, find_flag});
   if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_KEY_NOT_FOUND);
-  PrepareRead();
+  if (!part_->scan.prepared || part_->scan.read_set != table->read_set) PrepareRead();
   part_->scan.bounded_by_key = false;
   reader()->SetStart({});
   if (find_flag >= HA_READ_MBR_CONTAIN) {
@@ -359,6 +360,7 @@ int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   PrepareRead();
   reader()->SetFilter(nullptr);
+  part_->scan.prepared = false;
   EncodeReference(*part_, reference, &search_key_);
   return Found(reader()->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
 }

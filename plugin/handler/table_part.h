@@ -70,6 +70,7 @@ class TablePart {
     bool bounded_by_key = false;           ///< its end is the end of an exact key
     bool search_complete = false;          ///< the last search named the whole key
     bool prepared = false;                 ///< PrepareRead was done for what is asked for now
+    const void* read_set = nullptr;        ///< with these columns: merged scans exchange them
     bool skips_rows = false;               ///< it has not begun, and has rows to skip first
     std::unique_ptr<SpatialScan> spatial;  ///< once a SPATIAL index is searched
   };

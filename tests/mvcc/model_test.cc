@@ -267,11 +267,25 @@ class ModelTest : public ::testing::Test {
       EXPECT_EQ(status.ok(), found != view.end()) << "id " << id;
       if (found == view.end() || !status.ok()) continue;
       EXPECT_EQ(row, found->second);
+      CheckNeighbour(&txn->actor.cursor, view, found);
       VersionView entry;
       txn->actor.cursor.Open(&txn->actor.txn, fixture_.index(1), {});
       EXPECT_TRUE(txn->actor.cursor.Get(AsBytes(RowFixture::KeyA(id, row)), &entry).ok());
       EXPECT_EQ(AsText(entry.value), row.text);
     }
+  }
+
+  /// A scan goes on, in both directions, from a row that was looked up.
+  void CheckNeighbour(VersionCursor* cursor, const Rows& view, Rows::const_iterator row) {
+    const bool forward = random_->OneIn(2);
+    VersionView next;
+    const Status status = forward ? cursor->Next(&next) : cursor->Prev(&next);
+    const bool at_end = forward ? std::next(row) == view.end() : row == view.begin();
+    ASSERT_EQ(status.code(), at_end ? Code::kEndOfRange : Code::kOk) << "id " << row->first;
+    if (at_end) return;
+    const auto expected = forward ? std::next(row) : std::prev(row);
+    EXPECT_EQ(AsText(next.key), BigEndian(expected->first));
+    EXPECT_EQ(ParseTestRow(next.value), expected->second);
   }
 
   /// Nobody is active: after purge nothing is left but the live rows.
