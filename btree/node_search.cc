@@ -231,6 +231,13 @@ ROWAN_OPTIMISTIC_READ size_t IndexFor(const NodeLook& look, Aim aim, Bytes key) 
   return found.slot + (aim == Aim::kOwner && found.exact ? 1 : 0);
 }
 
+/// Of a node with a stored high key.
+ROWAN_OPTIMISTIC_READ bool IsBelowHighKey(const NodeLook& look, Bytes key) {
+  const size_t common = std::min(key.size(), look.high_key_bytes);
+  const int order = RacyCompare(key.data(), look.fence(), common);
+  return order < 0 || (order == 0 && key.size() < look.high_key_bytes);
+}
+
 }  // namespace
 
 ROWAN_OPTIMISTIC_READ SlotSearch SearchNode(Bytes page, Bytes key) {
@@ -282,6 +289,19 @@ ROWAN_OPTIMISTIC_READ void UnlatchedCopyKey(Bytes page, uint16_t slot,
   RacyCopy(key->data() + look.prefix_bytes, suffix.data, suffix.size);
 }
 
+ROWAN_OPTIMISTIC_READ LeafRank UnlatchedRank(Bytes page, IndexId index, uint16_t from, Bytes key) {
+  const NodeLook look = LookAt(page);
+  LeafRank rank;
+  rank.is_leaf = look.level == 0 && IsNodeOf(page, index);
+  rank.right = PageNumber(RacyLoad<uint32_t>(look.page + node_layout::kRight));
+  rank.entries = rank.below = look.count;
+  rank.reaches = rank.right == kNoPage;
+  if (key.empty() || (look.high_key_bytes != 0 && !IsBelowHighKey(look, key))) return rank;
+  rank.below = Search(look, key, std::min<size_t>(from, look.count)).slot;
+  rank.reaches = rank.reaches || look.high_key_bytes != 0 || rank.below < look.count;
+  return rank;
+}
+
 ROWAN_OPTIMISTIC_READ NodeUse UnlatchedUse(Bytes page) {
   const NodeLook look = LookAt(page);
   const size_t heap = RacyLoad<uint16_t>(page.data() + node_layout::kHeapBytes);
@@ -299,9 +319,7 @@ ROWAN_OPTIMISTIC_READ bool UnlatchedCovers(Bytes page, Bytes key) {
   if (look.high_key_bytes == 0) {
     return (RacyLoad<uint16_t>(page.data() + 6) & kNodeRightmost) != 0;
   }
-  const size_t common = std::min(key.size(), look.high_key_bytes);
-  const int order = RacyCompare(key.data(), look.fence(), common);
-  return order < 0 || (order == 0 && key.size() < look.high_key_bytes);
+  return IsBelowHighKey(look, key);
 }
 
 }  // namespace rowan

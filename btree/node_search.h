@@ -48,6 +48,17 @@ ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index);
 /// Copies the separator at `slot` (prefix and suffix) into `key`.
 void UnlatchedCopyKey(Bytes page, uint16_t slot, std::vector<std::byte>* key);
 
+/// How much of a leaf is below a key.
+struct LeafRank {
+  PageNumber right;
+  size_t entries = 0;
+  size_t below = 0;      ///< entries with smaller keys
+  bool reaches = false;  ///< no leaf to the right has such entries
+  bool is_leaf = false;  ///< of the index; else no other field is valid
+};
+/// `from`: the keys of the slots before it are below `key`. No key: all are.
+LeafRank UnlatchedRank(Bytes page, IndexId index, uint16_t from, Bytes key);
+
 /// Bytes in use in a node (header, slots, records, fence) and its entries.
 struct NodeUse {
   size_t used_bytes = 0;

@@ -109,7 +109,7 @@ class Tree {
 
   // --- estimates and checks ---
 
-  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when at
+  /// Entries in [low, high); empty high = unbounded. No row access. Exact, by one descent, when at
   /// most ten leaves lie between its ends.
   Result<uint64_t> EstimateRange(Bytes low, Bytes high);
   Result<TreeStatistics> Statistics();
@@ -182,7 +182,8 @@ class Tree {
     uint32_t leaves = 0;
     bool reached_end = false;
   };
-  LeafRun CountLeaves(PageNumber first, PageNumber end);
+  LeafRun CountLeaves(PageNumber first, Bytes high);
+  Result<uint64_t> EstimateLongRange(Bytes low, Bytes high, LeafRun seen);
   double MeanLeafEntries(const SampleStart& start, uint64_t seed, const LeafRun& seen);
   [[nodiscard]] PageId Id(PageNumber page) const { return {space_, page}; }
 

@@ -14,16 +14,15 @@ namespace {
 
 /// Random paths from root to leaf that Statistics averages over.
 constexpr uint32_t kSamples = 12;
-/// Leaves inside a range that EstimateRange counts one after the other.
+/// Leaves between those at the ends of a range that EstimateRange counts one after the other.
 constexpr uint32_t kCountedLeaves = 10;
 /// Leaves spread over a longer range whose fill it also samples.
 constexpr uint32_t kRangeSamples = 6;
 
-/// Where one end of a range lies.
+/// Where one end of a long range lies.
 struct RangeEnd {
   std::vector<ChildChoice> path;  ///< root first, level 1 last
   PageNumber leaf;
-  PageNumber right;
   uint64_t slot = 0;
   uint64_t count = 0;
 };
@@ -36,7 +35,6 @@ Status FindEnd(const Tree& tree, const DescentTarget& target, RangeEnd* end) {
   if (!status.ok()) return status;
   const NodeView leaf({guard.page(), tree.pool()->page_size_bytes()});
   end->leaf = guard.id().page;
-  end->right = leaf.right();
   end->count = leaf.count();
   end->slot = target.aim == Aim::kLast ? end->count : SearchNode(leaf.page(), target.key).slot;
   return Status::Ok();
@@ -66,18 +64,27 @@ double ShareLeftOf(const RangeEnd& end, size_t depth) {
 
 Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   if (!high.empty() && CompareBytes(low, high) >= 0) return uint64_t{0};
+  PageGuard leaf;
+  const Status status = Descent(*this).ToLeaf({Aim::kOwner, low}, LatchMode::kShared, &leaf);
+  if (!status.ok()) return status;
+  const Bytes page(leaf.page(), pool()->page_size_bytes());
+  const uint16_t slot = SearchNode(page, low).slot;
+  const LeafRank rank = UnlatchedRank(page, index_, slot, high);
+  leaf.Release();
+  const uint64_t in_first = rank.below - std::min<size_t>(rank.below, slot);
+  if (rank.reaches) return in_first;
+  const LeafRun behind = CountLeaves(rank.right, high);
+  return behind.reached_end ? in_first + behind.entries : EstimateLongRange(low, high, behind);
+}
+
+/// By the paths to both ends. `seen`: leaves in it.
+Result<uint64_t> Tree::EstimateLongRange(Bytes low, Bytes high, LeafRun seen) {
   RangeEnd from;
   RangeEnd to;
   Status status = FindEnd(*this, {Aim::kOwner, low}, &from);
   if (!status.ok()) return status;
   status = FindEnd(*this, {high.empty() ? Aim::kLast : Aim::kOwner, high}, &to);
   if (!status.ok()) return status;
-  if (from.leaf == to.leaf) return to.slot > from.slot ? to.slot - from.slot : 0;
-  if (from.right == to.leaf) return from.count - std::min(from.count, from.slot) + to.slot;
-  LeafRun between = CountLeaves(from.right, to.leaf);
-  if (between.reached_end) {
-    return from.count - std::min(from.count, from.slot) + between.entries + to.slot;
-  }
   if (from.path.size() != to.path.size()) return from.count + to.count;  // grown in between
   size_t depth = 0;
   while (depth < from.path.size() && from.path[depth].index == to.path[depth].index) ++depth;
@@ -85,9 +92,9 @@ Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   // Leaves differ in fill: sample a few more in between.
   const SampleStart start{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
                           static_cast<uint16_t>(to.path[depth].index + 1)};
-  between.entries += from.count + to.count;
-  between.leaves += 2;
-  const double leaf_entries = MeanLeafEntries(start, from.leaf.value(), between);
+  seen.entries += from.count + to.count;
+  seen.leaves += 2;
+  const double leaf_entries = MeanLeafEntries(start, from.leaf.value(), seen);
   const double per_child = EntriesPerChild(from, to, depth, leaf_entries);
   const double position_from = from.path[depth].index + ShareLeftOf(from, depth + 1);
   const double position_to = to.path[depth].index + ShareLeftOf(to, depth + 1);
@@ -148,21 +155,20 @@ Status Tree::SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key) {
   return Status::Ok();
 }
 
-Tree::LeafRun Tree::CountLeaves(PageNumber first, PageNumber end) {
+/// From a leaf on to the one where the entries below `high` end.
+Tree::LeafRun Tree::CountLeaves(PageNumber first, Bytes high) {
   LeafRun run;
   PageNumber next = first;
-  while (next != end && next != kNoPage && run.leaves < kCountedLeaves) {
+  while (!run.reached_end && run.leaves <= kCountedLeaves) {
     OptimisticPage page;
     if (!pool()->FixOptimistic(Id(next), FixHint::kSpeculative, &page).ok()) return run;
-    const Bytes bytes(page.page, pool()->page_size_bytes());
-    const ChildChoice look = UnlatchedChild(bytes, index_, 0);
-    const uint64_t entries = UnlatchedUse(bytes).count;
-    next = NodeView(bytes).right();
-    if (!page.Validate() || !look.is_node || look.level != 0) return run;  // split or merged
-    run.entries += entries;
+    const LeafRank rank = UnlatchedRank({page.page, pool()->page_size_bytes()}, index_, 0, high);
+    if (!page.Validate() || !rank.is_leaf) return run;  // split or merged
+    run.entries += rank.below;
+    run.reached_end = rank.reaches;
     ++run.leaves;
+    next = rank.right;
   }
-  run.reached_end = next == end;
   return run;
 }
 

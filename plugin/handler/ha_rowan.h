@@ -254,6 +254,7 @@ class ha_rowan : public handler, private EntryFilter {
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
   ByteBuffer range_key_;
+  RowPlan::Range estimated_range_;
 };
 
 }  // namespace rowan

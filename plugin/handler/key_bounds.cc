@@ -40,17 +40,16 @@ bool MakeRange(const TablePart& part, uint index, const key_range* low, const ke
 }
 
 Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_range* low,
-                               const key_range* high) {
+                               const key_range* high, RowPlan::Range* keys) {
   const uint32_t index_number = part.codec().IndexNumberOfKey(index);
   if (part.codec().SpatialReferenceOf(index_number) != nullptr) {
     return EstimateBoxes(part, index_number, low);
   }
-  ByteBuffer from;
-  ByteBuffer to;
-  if (low != nullptr) EncodeBound(part, index, *low, low->flag == HA_READ_AFTER_KEY, &from);
-  if (high != nullptr) EncodeBound(part, index, *high, high->flag == HA_READ_AFTER_KEY, &to);
-  if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return uint64_t{0};
-  return part.table()->EstimateRange(index_number, from, to);
+  keys->from.clear();
+  keys->end.clear();
+  if (low != nullptr) EncodeBound(part, index, *low, low->flag == HA_READ_AFTER_KEY, &keys->from);
+  if (high != nullptr) EncodeBound(part, index, *high, high->flag == HA_READ_AFTER_KEY, &keys->end);
+  return part.table()->EstimateRange(index_number, keys->from, keys->end);
 }
 
 bool IsSearchableKey(const TableCodec& codec, uint key, uint32_t* index_number) {

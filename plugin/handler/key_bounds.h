@@ -29,8 +29,9 @@ bool MakeRange(const TablePart& part, uint index, const key_range* low, const ke
                RowPlan::Range* range);
 
 /// Estimated rows between the ends, either of which may be null; 0 when there seem to be none.
+/// `keys`: memory for them.
 Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_range* low,
-                               const key_range* high);
+                               const key_range* high, RowPlan::Range* keys);
 
 /// The index as the engine numbers it; false: the server may not search it by its key parts.
 [[nodiscard]] bool IsSearchableKey(const TableCodec& codec, uint key, uint32_t* index_number);
