@@ -3,6 +3,8 @@
 // from there (btree/map_walk.h); what it does not, is counted leaf by leaf, and told to the map.
 // The entries of a range that a snapshot sees do not change, so parts of the range may be counted
 // at different times.
+#include <algorithm>
+
 #include "base/counters.h"
 #include "btree/map_walk.h"
 #include "mvcc/row/garbage.h"
@@ -129,6 +131,12 @@ void SnapshotScan::PassEntries(uint64_t* number) {
   const NodeView leaf = scan_->cursor->View();
   const size_t stop = StopSlot();
   size_t slot = scan_->cursor->slot();
+  const LeafWord word = scan_->index->tree.leaf_map().Get(scan_->cursor->leaf());
+  if (word.known() && word.clean()) {
+    const size_t passed = std::min<uint64_t>(*number, stop > slot ? stop - slot - 1 : 0);
+    *number -= passed;
+    slot += passed;
+  }
   for (; *number != 0 && slot + 1 < stop; ++slot) {
     const Bytes value = leaf.Value(slot);
     if (value.empty()) break;  // damage, which whoever collects it tells of
@@ -140,14 +148,23 @@ void SnapshotScan::PassEntries(uint64_t* number) {
 Status SnapshotScan::CountLeaf(size_t stop) {
   const NodeView leaf = scan_->cursor->View();
   const size_t first = scan_->cursor->slot();
-  const uint64_t counted_before = counted_;
-  for (size_t slot = first; slot < stop; ++slot) {
+  const LeafWord word = scan_->index->tree.leaf_map().Get(scan_->cursor->leaf());
+  scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
+  if (word.known() && word.clean()) {
+    counted_ += stop > first ? stop - first : 0;
+    return Status::Ok();
+  }
+  // The map learns of a leaf that is only counted in part, too: the ends of ranges are met again.
+  const size_t end = word.known() ? stop : leaf.count();
+  size_t live = 0;
+  for (size_t slot = word.known() ? first : 0; slot < end; ++slot) {
     const Bytes value = leaf.Value(slot);
     if (value.empty()) return scan_->Damage("an entry without a header");
-    counted_ += IsMarked(value) ? 0 : 1;
+    if (IsMarked(value)) continue;
+    ++live;
+    counted_ += slot >= first && slot < stop ? 1 : 0;
   }
-  if (first == 0 && stop == leaf.count()) NoteLeaf(counted_ - counted_before);
-  scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
+  NoteLeaf(live);
   return Status::Ok();
 }
 

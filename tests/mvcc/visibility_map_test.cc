@@ -112,6 +112,24 @@ void VisibilityMapTest::Compare(Reader* reader, uint32_t index,
   ASSERT_EQ(key, forward ? *(first + number) : *(last - 1 - number));
 }
 
+TEST_F(VisibilityMapTest, MapLearnsOfLeavesThatAreCountedInPart) {
+  Fill(500);
+  Tree& tree = fixture_.index(0)->tree;
+  tree.ForgetLeafMap();
+  const auto count = [&] {
+    Reader reader(&fixture_);
+    return reader.Count(0, AsBytes(BigEndian(203)), AsBytes(BigEndian(207)));
+  };
+  EXPECT_EQ(count(), 4u);
+  const uint64_t known = tree.leaf_map().Summarize(TxnId(kTxnIdLimit)).known;
+  EXPECT_GE(known, 1u);
+  EXPECT_LE(known, 2u);
+  EXPECT_EQ(count(), 4u);
+  Do([&](Actor* writer) { return fixture_.Delete(writer, 204, RowOf(204)); });
+  EXPECT_EQ(count(), 3u);
+  CheckTrees();
+}
+
 TEST_F(VisibilityMapTest, QuietTableIsCountedWithoutVisits) {
   Fill(5000);
   for (uint32_t index = 0; index < 3; ++index) {
