@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assertions.h"
+#include "btree/common_suffix.h"
 
 namespace rowan {
 namespace {
@@ -52,11 +53,7 @@ void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, By
   ROWAN_DCHECK(NodeHasRoomToReplace(ViewOf(*mini_txn, page), slot, value.size()));
   const Bytes old = ViewOf(*mini_txn, page).Value(slot);
   const size_t front = CommonPrefix(old, value);
-  const size_t limit = std::min(old.size(), value.size()) - front;
-  size_t behind = 0;
-  while (behind < limit && old[old.size() - 1 - behind] == value[value.size() - 1 - behind]) {
-    ++behind;
-  }
+  const size_t behind = CommonSuffix(old, value, std::min(old.size(), value.size()) - front);
   const Bytes middle = value.subspan(front, value.size() - front - behind);
   const size_t size = VarintSize(slot) + VarintSize(stamp.value()) + VarintSize(front) +
                       VarintSize(behind) + middle.size();

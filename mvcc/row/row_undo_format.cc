@@ -2,29 +2,12 @@
 #include "mvcc/row/row_undo_format.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/assertions.h"
+#include "btree/common_suffix.h"
 #include "btree/node.h"
 
 namespace rowan {
-namespace {
-
-/// Common suffix of at most `limit` bytes.
-size_t CommonSuffix(Bytes left, Bytes right, size_t limit) {
-  const std::byte* left_end = left.data() + left.size();
-  const std::byte* right_end = right.data() + right.size();
-  size_t same = 0;
-  for (; same + 8 <= limit; same += 8) {
-    const uint64_t difference =
-        LoadLe<uint64_t>(left_end - same - 8) ^ LoadLe<uint64_t>(right_end - same - 8);
-    if (difference != 0) return same + static_cast<size_t>(std::countl_zero(difference)) / 8;
-  }
-  while (same < limit && *(left_end - same - 1) == *(right_end - same - 1)) ++same;
-  return same;
-}
-
-}  // namespace
 
 RowUpdateUndo MakeRowUpdate(Bytes key, const ClusteredHeader& old_header, Bytes old_row,
                             Bytes new_row, bool marks_deleted) {

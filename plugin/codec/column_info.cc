@@ -21,13 +21,17 @@ uint32_t LittleEndian(const unsigned char* source, uint32_t bytes) {
 }  // namespace
 
 size_t LengthWithoutPadding(Bytes text) {
-  // Eight at a time: a CHAR column of a character set with up to four bytes is mostly spaces.
+  // Many at a time: a CHAR column of a character set with up to four bytes is mostly spaces.
   constexpr uint64_t kSpaces = 0x2020202020202020;
+  const auto others = [&text](size_t end) {
+    return LoadLe<uint64_t>(text.data() + end - sizeof(kSpaces)) ^ kSpaces;
+  };
   size_t length = text.size();
-  while (length >= sizeof(kSpaces) &&
-         LoadLe<uint64_t>(text.data() + length - sizeof(kSpaces)) == kSpaces) {
-    length -= sizeof(kSpaces);
+  while (length >= 32 &&
+         (others(length) | others(length - 8) | others(length - 16) | others(length - 24)) == 0) {
+    length -= 32;
   }
+  while (length >= sizeof(kSpaces) && others(length) == 0) length -= sizeof(kSpaces);
   while (length > 0 && text[length - 1] == std::byte{' '}) --length;
   return length;
 }

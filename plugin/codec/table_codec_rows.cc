@@ -141,15 +141,15 @@ Status TableCodec::EncodeRow(const void* source, size_t key_bytes, BlobWriter* b
     std::memcpy(row->data() + layout.row_header_bytes() + run.row_offset,
                 record + run.record_offset, run.length);
   }
-  size_t total = row->size();
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
-    if (!column.IsNull(record)) total += InRowBytes(column.Value(record).size());
-  }
-  if (total > room.wanted_bytes) return EncodeLargeRow(record, room, blobs, row);
-  for (const uint32_t c : layout.variable_columns) {
-    const ColumnInfo& column = layout.columns[c];
-    if (!column.IsNull(record)) AppendInRow(column.Value(record), row);
+    if (column.IsNull(record)) continue;
+    const Bytes value = column.Value(record);
+    if (row->size() + InRowBytes(value.size()) > room.wanted_bytes) {
+      row->resize(room.fixed_bytes);
+      return EncodeLargeRow(record, room, blobs, row);
+    }
+    AppendInRow(value, row);
   }
   return Status::Ok();
 }
