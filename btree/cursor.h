@@ -84,6 +84,11 @@ class Cursor {
   [[nodiscard]] PageNumber leaf() const { return leaf_page_; }
   /// The latched leaf itself, for layers that take many entries under one latch.
   [[nodiscard]] NodeView View() const;
+  /// Of the entry where the cursor stood when it released its latch last.
+  [[nodiscard]] EntryPlace place() const {
+    if (!on_entry_ || latched()) return {};
+    return {{known_leaf_.frame, known_leaf_.page, known_leaf_.version}, slot_};
+  }
   /// Moves to another entry of the latched leaf. REQUIRES: slot < leaf_entries().
   void MoveTo(uint16_t slot) {
     slot_ = slot;

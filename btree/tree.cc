@@ -33,9 +33,28 @@ Result<PageNumber> Tree::Create(PageAllocator* allocator, SpaceId space, IndexId
 size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page_size_bytes); }
 size_t Tree::MaxEntryBytes(uint32_t page_size_bytes) { return NodeMaxEntryBytes(page_size_bytes); }
 
-Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) {
+bool Tree::TryPlace(MiniTxn* mini_txn, Bytes key, const EntryPlace& seen, LeafPosition* position) {
+  const OptimisticPage& place = seen.leaf;
+  if (place.frame == nullptr || !place.frame->latch.TryUpgradeFromOptimistic(place.version)) {
+    return false;
+  }
+  // Unchanged since then, so a leaf in its tree: what has the key owns it.
+  PageGuard leaf(place.frame, const_cast<std::byte*>(place.page), LatchMode::kExclusive);
+  const Bytes page(place.page, pool()->page_size_bytes());
+  if (!IsLeafOf(page, index_)) return false;
+  const SlotSearch found = SearchNodeFrom(page, seen.slot, key);
+  if (!found.exact) return false;
+  position->leaf = mini_txn->Adopt(std::move(leaf));
+  position->slot = found.slot;
+  position->exact = true;
+  return true;
+}
+
+Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position,
+                          const EntryPlace& seen) {
   ROWAN_DCHECK(mini_txn->started());
   ReserveNodeScratch();
+  if (TryPlace(mini_txn, key, seen, position)) return Status::Ok();
   Descent descent(*this);
   PageGuard leaf;
   const Status status = descent.ToLeaf({Aim::kOwner, key}, LatchMode::kExclusive, &leaf);

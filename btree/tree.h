@@ -62,6 +62,12 @@ struct TreeStatistics {
 class NodeView;
 struct ChildChoice;
 
+/// Where a cursor saw an entry that may soon be changed. Keeps nothing from changing.
+struct EntryPlace {
+  OptimisticPage leaf{};  ///< no frame: nowhere
+  uint16_t slot = 0;
+};
+
 class Tree {
  public:
   Tree(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index);
@@ -78,8 +84,10 @@ class Tree {
 
   // --- changes, under an exclusive leaf latch held by the caller's mini-transaction ---
 
-  /// Descends and latches the leaf that owns `key`. REQUIRES: mini_txn started, holds no tree page.
-  Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
+  /// Latches the leaf that owns `key`: the one where its entry was `seen`, if that is unchanged,
+  /// else by a descent. REQUIRES: mini_txn started, holds no tree page.
+  Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position,
+                      const EntryPlace& seen = {});
   /// Whether InsertAt or UpdateAt has room for an entry of this size at the position. For callers
   /// that must log something else first.
   [[nodiscard]] bool InsertFits(const LeafPosition& position, size_t key_bytes,
@@ -151,6 +159,8 @@ class Tree {
 
  private:
   struct NodePair;
+  /// False, and nothing is latched: the entry is not there, or somebody is.
+  bool TryPlace(MiniTxn* mini_txn, Bytes key, const EntryPlace& seen, LeafPosition* position);
   [[nodiscard]] bool FitsAt(const NodeView& leaf, Bytes key, const EntrySize& size) const;
   Status CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& cleaner, bool* fits);
   void RemoveGarbage(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner);

@@ -341,33 +341,33 @@ Status Session::PutRow(Table* table, Bytes key, Bytes row, std::span<const Index
   return Status::Ok();
 }
 
-Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+Status Session::UpdateRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
   return Atomically(*table, Counter::kRowsUpdated,
-                    [&] { return ChangeRow(table, old_key, new_key, new_row, changes); });
+                    [&] { return ChangeRow(table, old, new_key, new_row, changes); });
 }
 
-Status Session::ChangeRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+Status Session::ChangeRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
   Status status;
-  if (EqualBytes(old_key, new_key)) {
-    status = writer_.UpdateRow(txn_.get(), table->index(0), old_key, new_row);
+  if (EqualBytes(old.key, new_key)) {
+    status = writer_.UpdateRow(txn_.get(), table->index(0), old.key, new_row, old.seen);
   } else {
-    status = MoveRow(table, old_key, new_key, new_row);
+    status = MoveRow(table, old, new_key, new_row);
   }
   if (!status.ok()) return AtIndex(status, 0);
   for (const EntryChange& change : changes) {
     status = ChangeEntry(table, change);
     if (!status.ok()) return AtIndex(status, change.after.index);
   }
-  table->NoteChangedRow(old_key);
-  if (!EqualBytes(old_key, new_key)) table->NoteChangedRow(new_key);
+  table->NoteChangedRow(old.key);
+  if (!EqualBytes(old.key, new_key)) table->NoteChangedRow(new_key);
   NoteChange(table, 0);
   return Status::Ok();
 }
 
-Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row) {
-  const Status status = writer_.DeleteRow(txn_.get(), table->index(0), old_key);
+Status Session::MoveRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row) {
+  const Status status = writer_.DeleteRow(txn_.get(), table->index(0), old.key, old.seen);
   if (!status.ok()) return status;
   return writer_.InsertRow(txn_.get(), table->index(0), new_key, new_row);
 }
@@ -392,19 +392,19 @@ Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {
   return status.Is(Code::kNotFound) ? MissingEntry(table, entry) : status;
 }
 
-Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
-  return Atomically(*table, Counter::kRowsDeleted, [&] { return RemoveRow(table, key, entries); });
+Status Session::DeleteRow(Table* table, const StoredKey& row, std::span<const IndexEntry> entries) {
+  return Atomically(*table, Counter::kRowsDeleted, [&] { return RemoveRow(table, row, entries); });
 }
 
-Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
-  ROWAN_DCHECK(!key.empty() && in_transaction());
-  Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
+Status Session::RemoveRow(Table* table, const StoredKey& row, std::span<const IndexEntry> entries) {
+  ROWAN_DCHECK(!row.key.empty() && in_transaction());
+  Status status = writer_.DeleteRow(txn_.get(), table->index(0), row.key, row.seen);
   if (!status.ok()) return status;
   for (const IndexEntry& entry : entries) {
     status = DeleteEntry(table, entry);
     if (!status.ok()) return status;
   }
-  table->NoteChangedRow(key);
+  table->NoteChangedRow(row.key);
   NoteChange(table, -1);
   return Status::Ok();
 }

@@ -214,11 +214,17 @@ class Session {
   /// `duplicate_mode`.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
                    LockMode duplicate_mode = LockMode::kShared);
-  /// `new_key` may equal `old_key`. `changes` lists only the entries that change. IsOtherEntry here
+  /// A row by its key and, if that is known, the place where it was read.
+  struct StoredKey {
+    StoredKey(Bytes key_in, const EntryPlace& seen_in = {}) : key(key_in), seen(seen_in) {}
+    Bytes key;
+    EntryPlace seen;
+  };
+  /// `new_key` may equal the old one. `changes` lists only entries that change. IsOtherEntry here
   /// and below: engine/entry_search.h finds the row's.
-  Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+  Status UpdateRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);
-  Status DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
+  Status DeleteRow(Table* table, const StoredKey& row, std::span<const IndexEntry> entries);
 
   // --- off-page values ---
   /// `undo`, kGoesWithTable: the table was created by this transaction, which cannot go on once
@@ -253,9 +259,9 @@ class Session {
   [[nodiscard]] Status CheckMayChange(const Table& table) const;
   Status PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
                 LockMode duplicate_mode);
-  Status ChangeRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+  Status ChangeRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);
-  Status RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
+  Status RemoveRow(Table* table, const StoredKey& row, std::span<const IndexEntry> entries);
   Result<BlobRef> PutBlob(Table* table, Bytes value, ValueUndo undo);
   Result<OffPageValue> PutChanges(Table* table, const ValueChange& change);
   Status TakeAutoIncrement(const Table& table);
@@ -273,7 +279,7 @@ class Session {
                           ByteRanges* ranges, BlobRef* written);
   Result<OffPageValue> WriteWhole(Table* table, Bytes value);
   Status NoteChangedValues(Table* table);
-  Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
+  Status MoveRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
   Status DeleteEntry(Table* table, const IndexEntry& entry);
 

@@ -117,6 +117,11 @@ class TableCursor : private RowCodec::BlobReader {
   [[nodiscard]] Bytes entry_key() const { return view_.key; }
   /// Clustered key. REQUIRES: kept.
   [[nodiscard]] Bytes row_key() const { return {row_key_.data(), row_key_.size()}; }
+  /// Where the row was seen, if that is known: a hint for whoever changes it.
+  [[nodiscard]] EntryPlace row_place() const {
+    const bool scanned = source_ == Source::kScan && index_ == 0;
+    return scanned ? cursor_.entry_place() : clustered_.entry_place();
+  }
   /// An off-page value as it was handed to the codec.
   struct OffPage {
     OffPageValue stored;

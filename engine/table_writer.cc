@@ -115,7 +115,7 @@ Status TableWriter::TryUpdate() {
   if (!status.ok()) return status;
   status = ChangeAsStored([this] {
     RowImage::ListChanges(before_, after_, changed_, &changes_);
-    return session_->UpdateRow(table_, before_.key(), after_.key(), after_.row(), changes_);
+    return session_->UpdateRow(table_, RowTaken(), after_.key(), after_.row(), changes_);
   });
   if (!status.ok()) return status;
   return DropBlobs();
@@ -129,7 +129,7 @@ Status TableWriter::TryDelete() {
   Status status = FindBlobs();
   if (!status.ok()) return status;
   status = ChangeAsStored(
-      [this] { return session_->DeleteRow(table_, before_.key(), before_.ViewEntries()); });
+      [this] { return session_->DeleteRow(table_, RowTaken(), before_.ViewEntries()); });
   if (!status.ok()) return status;
   return DropBlobs();
 }

@@ -83,6 +83,9 @@ class TableWriter final : private RowCodec::BlobWriter {
   Status TryLoad(BulkLoad* load, const void* record, Bytes number);
   Status TryUpdate();
   Status TryDelete();
+  [[nodiscard]] Session::StoredKey RowTaken() const {
+    return {before_.key(), source_ == nullptr ? EntryPlace() : source_->row_place()};
+  }
   /// Of the row taken, into `blobs_`.
   Status FindBlobs();
   /// Those that are not kept.
@@ -99,7 +102,7 @@ class TableWriter final : private RowCodec::BlobWriter {
   RowImage before_;
   RowImage after_;
   const void* record_ = nullptr;         ///< of `after_`
-  const TableCursor* source_ = nullptr;  ///< has the off-page values of `before_`; null: none
+  const TableCursor* source_ = nullptr;  ///< has read `before_`; null: none
   const IndexSet* changed_ = nullptr;
   std::vector<EntryChange> changes_;
   EncodedEntry buffer_;

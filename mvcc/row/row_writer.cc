@@ -94,17 +94,19 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
   return WriteVersion(change, mini_txn, position, newest.header, newest.row, RowState::kLive);
 }
 
-Status RowWriter::UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row) {
+Status RowWriter::UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row,
+                            const EntryPlace& seen) {
   const Status status = CheckSize(*index, key.size(), kClusteredHeaderBytes + new_row.size());
   if (!status.ok()) return status;
-  return ChangeRow(txn, index, key, &new_row);
+  return ChangeRow(txn, index, key, &new_row, seen);
 }
 
-Status RowWriter::DeleteRow(Txn* txn, Index* index, Bytes key) {
-  return ChangeRow(txn, index, key, nullptr);
+Status RowWriter::DeleteRow(Txn* txn, Index* index, Bytes key, const EntryPlace& seen) {
+  return ChangeRow(txn, index, key, nullptr, seen);
 }
 
-Status RowWriter::ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row) {
+Status RowWriter::ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row,
+                            const EntryPlace& seen) {
   const Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
   if (new_row != nullptr) {
@@ -116,7 +118,7 @@ Status RowWriter::ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_
   change.undo_bytes = key.size() + kRowUpdateOverheadMax + update_undo_bytes_;
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
-    const Status found = index->tree.FindForWrite(mini_txn, key, &position);
+    const Status found = index->tree.FindForWrite(mini_txn, key, &position, seen);
     if (!found.ok()) return found;
     if (!position.exact) return Status(Code::kNotFound);
     return UpdateLive(&change, mini_txn, position, new_row);

@@ -36,9 +36,10 @@ class RowWriter {
   /// exclusively, as INSERT ... ON DUPLICATE KEY UPDATE expects, or shared.
   Status InsertRow(Txn* txn, Index* index, Bytes key, Bytes row,
                    LockMode duplicate_mode = LockMode::kShared);
-  /// kNotFound when there is no live row. Locks the row first if it is not ours yet.
-  Status UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row);
-  Status DeleteRow(Txn* txn, Index* index, Bytes key);
+  /// kNotFound when there is no live row. Locks the row first if it is not ours yet. `seen`: where
+  /// it is, if that is known.
+  Status UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row, const EntryPlace& seen = {});
+  Status DeleteRow(Txn* txn, Index* index, Bytes key, const EntryPlace& seen = {});
 
   /// Undo record for a blob, to be passed to BlobStore::Write.
   Status LogBlobWrite(Txn* txn, MiniTxn* mini_txn, const BlobRef& ref);
@@ -67,7 +68,7 @@ class RowWriter {
   Status WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
                       const ClusteredHeader& old_header, Bytes old_row, RowState state);
   Status LogAlone(Txn* txn, UndoType type, Bytes payload);
-  Status ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row);
+  Status ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row, const EntryPlace& seen);
 
   TxnManager* const manager_;
   std::vector<std::byte> scratch_;  ///< the value being written, header first

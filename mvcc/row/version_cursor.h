@@ -93,6 +93,10 @@ class VersionCursor {
 
   /// Where the scan is, by a key in place of its batch.
   [[nodiscard]] ScanPlace place() const;
+  /// Where the tree cursor stands: on the entry handed out, if the scan reads one at a time.
+  [[nodiscard]] EntryPlace entry_place() const {
+    return scan_.cursor.has_value() && scan_.on_entry() ? scan_.cursor->place() : EntryPlace{};
+  }
   /// The scan is there from now on. `key` says something in kAtKey and kInGap.
   void Stay(ScanPlace::Kind kind, Bytes key);
   /// Nothing more was found in this direction, within the scan's bounds.
