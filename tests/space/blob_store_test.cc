@@ -44,7 +44,7 @@ class BlobTest : public testing::Test {
   std::unique_ptr<BlobStore> store_;
 };
 
-TEST_F(BlobTest, values_of_all_sizes_come_back_and_leave_no_pages) {
+TEST_F(BlobTest, ValuesOfAllSizesComeBackAndLeaveNoPages) {
   const size_t capacity = BlobPageCapacity(TestPageSizeBytes());
   const uint32_t before = UsedPages();
   for (const size_t size :
@@ -77,7 +77,7 @@ TEST_F(BlobTest, values_of_all_sizes_come_back_and_leave_no_pages) {
   }
 }
 
-TEST_F(BlobTest, freeing_again_spares_the_next_owner_of_the_pages) {
+TEST_F(BlobTest, FreeingAgainSparesTheNextOwnerOfThePages) {
   const std::string value = MakeValue(3 * TestPageSizeBytes(), 1);
   Result<BlobRef> first = store_->Write(kSpace, AsBytes(value), {});
   ASSERT_TRUE(first.ok());
@@ -89,7 +89,7 @@ TEST_F(BlobTest, freeing_again_spares_the_next_owner_of_the_pages) {
   ExpectValue(*second, value);
 }
 
-TEST_F(BlobTest, a_value_that_may_be_gone_is_read_only_while_it_is_there) {
+TEST_F(BlobTest, AValueThatMayBeGoneIsReadOnlyWhileItIsThere) {
   const std::string value = MakeValue(3 * TestPageSizeBytes(), 1);
   Result<BlobRef> first = store_->Write(kSpace, AsBytes(value), {});
   ASSERT_TRUE(first.ok());
@@ -105,7 +105,7 @@ TEST_F(BlobTest, a_value_that_may_be_gone_is_read_only_while_it_is_there) {
   EXPECT_TRUE(store_->Read(*first, 0, target).Is(Code::kCorrupt));
 }
 
-TEST_F(BlobTest, a_failing_undo_record_leaves_nothing) {
+TEST_F(BlobTest, AFailingUndoRecordLeavesNothing) {
   const uint32_t before = UsedPages();
   Result<BlobRef> ref = store_->Write(kSpace, AsBytes(MakeValue(100, 1)),
                                       [](MiniTxn*, BlobRef) { return Status(Code::kIoError); });
@@ -113,7 +113,7 @@ TEST_F(BlobTest, a_failing_undo_record_leaves_nothing) {
   EXPECT_EQ(UsedPages(), before);
 }
 
-TEST_F(BlobTest, half_written_and_half_freed_values_are_freed_after_a_crash) {
+TEST_F(BlobTest, HalfWrittenAndHalfFreedValuesAreFreedAfterACrash) {
   Random random(TestSeed());
   const uint32_t before = UsedPages();
   ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());

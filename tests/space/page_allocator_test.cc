@@ -36,7 +36,7 @@ Status Give(SpaceFixture* fixture, PageNumber page) {
   return status;
 }
 
-TEST(BitmapTest, finds_what_a_plain_search_finds) {
+TEST(BitmapTest, FindsWhatAPlainSearchFinds) {
   Random random(3);
   std::vector<std::byte> page(4096);
   InitBitmap(page, {kSpace, PageNumber(1)}, 0);
@@ -65,7 +65,7 @@ TEST(BitmapTest, finds_what_a_plain_search_finds) {
   EXPECT_GE(*extent, 1501u - ExtentPages(4096));
 }
 
-TEST(PageAllocatorTest, never_gives_a_page_twice_and_counts_right) {
+TEST(PageAllocatorTest, NeverGivesAPageTwiceAndCountsRight) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -95,7 +95,7 @@ TEST(PageAllocatorTest, never_gives_a_page_twice_and_counts_right) {
   EXPECT_TRUE(Give(&fixture, PageNumber(1)).Is(Code::kCorrupt));
 }
 
-TEST(PageAllocatorTest, two_growing_trees_get_extents_of_their_own) {
+TEST(PageAllocatorTest, TwoGrowingTreesGetExtentsOfTheirOwn) {
   FaultFileSystem file_system(1);
   SpaceFixture::Options options;
   SpaceFixture fixture(&file_system, options);
@@ -114,7 +114,7 @@ TEST(PageAllocatorTest, two_growing_trees_get_extents_of_their_own) {
   EXPECT_LE(moves, 2 * rounds / extent + 8);
 }
 
-TEST(PageAllocatorTest, grows_over_several_bitmap_pages) {
+TEST(PageAllocatorTest, GrowsOverSeveralBitmapPages) {
   FaultFileSystem file_system(1);
   SpaceFixture::Options options;
   options.page_bytes = 4096;
@@ -133,7 +133,7 @@ TEST(PageAllocatorTest, grows_over_several_bitmap_pages) {
   EXPECT_EQ(*counted, pages + 3);
 }
 
-TEST(PageAllocatorTest, growth_ends_before_page_numbers_wrap) {
+TEST(PageAllocatorTest, GrowthEndsBeforePageNumbersWrap) {
   for (const uint32_t page_bytes : {4096u, 16384u, 65536u}) {
     const uint32_t group = GroupPages(page_bytes);
     const uint32_t most = SpacePagesMax(page_bytes);
@@ -153,7 +153,7 @@ TEST(PageAllocatorTest, growth_ends_before_page_numbers_wrap) {
   }
 }
 
-TEST(PageAllocatorTest, a_space_of_the_largest_size_is_full_and_unharmed) {
+TEST(PageAllocatorTest, ASpaceOfTheLargestSizeIsFullAndUnharmed) {
   FaultFileSystem file_system(1);
   SpaceFixture::Options options;
   options.page_bytes = 4096;
@@ -175,7 +175,7 @@ TEST(PageAllocatorTest, a_space_of_the_largest_size_is_full_and_unharmed) {
   EXPECT_TRUE(Take(&fixture, kNoPage).ok()) << "a freed page can be had again";
 }
 
-TEST(PageAllocatorTest, an_unused_reservation_goes_back) {
+TEST(PageAllocatorTest, AnUnusedReservationGoesBack) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -190,7 +190,7 @@ TEST(PageAllocatorTest, an_unused_reservation_goes_back) {
   EXPECT_EQ(before->file_pages, after->file_pages);
 }
 
-TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
+TEST(PageAllocatorTest, AFullDiskIsNoSpaceAndReservedPagesStillCome) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -210,7 +210,7 @@ TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
   EXPECT_TRUE(Take(&fixture, kNoPage).ok()) << "a freed page can be had again";
 }
 
-TEST(PageAllocatorTest, rollback_gets_pages_that_ordinary_work_leaves_it) {
+TEST(PageAllocatorTest, RollbackGetsPagesThatOrdinaryWorkLeavesIt) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -232,7 +232,7 @@ TEST(PageAllocatorTest, rollback_gets_pages_that_ordinary_work_leaves_it) {
   EXPECT_GE(after->file_pages - after->used_pages, kept) << "they are kept again";
 }
 
-TEST(PageAllocatorTest, threads_get_different_pages) {
+TEST(PageAllocatorTest, ThreadsGetDifferentPages) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -261,7 +261,7 @@ TEST(PageAllocatorTest, threads_get_different_pages) {
   EXPECT_EQ(all.size(), sum);
 }
 
-TEST(PageAllocatorTest, bits_and_counter_survive_a_crash) {
+TEST(PageAllocatorTest, BitsAndCounterSurviveACrash) {
   FaultFileSystem file_system(TestSeed());
   SpaceFixture::Options options;
   options.pool_pages = 64;
@@ -290,7 +290,7 @@ TEST(PageAllocatorTest, bits_and_counter_survive_a_crash) {
   }
 }
 
-TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
+TEST(PageAllocatorTest, AFileOfAnotherInstanceIsRefused) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -301,7 +301,7 @@ TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
   EXPECT_TRUE(fixture.allocator().OpenSpace(SpaceId(99)).Is(Code::kNotFound));
 }
 
-TEST(PageAllocatorTest, no_two_files_want_the_same_name_in_a_directory) {
+TEST(PageAllocatorTest, NoTwoFilesWantTheSameNameInADirectory) {
   FaultFileSystem file_system(1);
   SpaceFixture::Options options;
   options.background = false;  // nothing removes what is dropped
@@ -318,7 +318,7 @@ TEST(PageAllocatorTest, no_two_files_want_the_same_name_in_a_directory) {
   }
 }
 
-TEST(PageAllocatorTest, a_dropped_space_is_gone) {
+TEST(PageAllocatorTest, ADroppedSpaceIsGone) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
