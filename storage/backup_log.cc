@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/counters.h"
@@ -15,6 +16,10 @@ namespace {
 constexpr std::chrono::milliseconds kTick{50};
 /// The checkpoint may move between being read and being held, but not forever.
 constexpr int kHoldTries = 100;
+
+Status FellBehind() {
+  return Status(Code::kStopped, "the backup fell too far behind the redo log");
+}
 
 }  // namespace
 
@@ -64,15 +69,13 @@ std::string BackupLog::TargetPath(const LogFilePlace& place) const {
 
 Status BackupLog::CopyPieceLocked(Lsn end) {
   Status status = OpenFilesLocked(copied_);
-  if (!status.ok()) return status;
+  if (!status.ok()) return hold_->lost() ? FellBehind() : status;
   const LogFilePlace& place = places_.back();
   const uint64_t missing = std::min(end, place.end) - copied_;
   const MutableBytes piece = buffer_.span().first(std::min<uint64_t>(missing, buffer_.size()));
   status = source_->Read(place.OffsetOf(copied_), piece);
   // Bytes read after the hold was lost may belong to another part of the log.
-  if (hold_->lost()) {
-    return Status(Code::kStopped, "the backup fell too far behind the redo log");
-  }
+  if (hold_->lost()) return FellBehind();
   if (!status.ok()) return status;
   status = target_->Write(WriteCause::kBackup, place.OffsetOf(copied_), piece);
   if (!status.ok()) return status;
@@ -86,7 +89,9 @@ Status BackupLog::OpenFilesLocked(Lsn position) {
   if (source_ != nullptr && places_.back().Holds(position)) return Status::Ok();
   Status status = CloseFilesLocked();
   if (!status.ok()) return status;
-  const LogFilePlace place = options_.log->PlaceOf(position);
+  const std::optional<LogFilePlace> found = options_.log->FindPlace(position);
+  if (!found.has_value()) return FellBehind();
+  const LogFilePlace& place = *found;
   Result<std::unique_ptr<File>> source = options_.file_system->Open(
       options_.source + "/" + LogFileName(place.number), {.read_only = true});
   if (!source.ok()) return source.status();

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,8 +117,11 @@ class Log {
   /// the log is `bytes_max` ahead of it, or the disk is full (wal/log_holds.h). LogReader reads the
   /// files. kNotFound: that part is already gone. The hold must not outlive the log.
   Result<std::unique_ptr<LogHold>> Hold(const std::string& name, Lsn from, uint64_t bytes_max);
-  /// Where the byte of `position` lies. REQUIRES: it is durable, and held.
-  [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return files_->PlaceOf(position); }
+  /// Where the byte of `position` lies, which is durable; nullopt: its file is gone, because the
+  /// hold on it was lost.
+  [[nodiscard]] std::optional<LogFilePlace> FindPlace(Lsn position) const {
+    return files_->FindPlace(position);
+  }
   [[nodiscard]] std::vector<LogHolds::Reader> Readers() const { return files_->holds().List(); }
   /// How many files the log has.
   [[nodiscard]] uint64_t files() const { return files_->files(); }

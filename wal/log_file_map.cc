@@ -36,8 +36,14 @@ LogFilePlace LogFileMap::AtLocked(size_t index) const {
 }
 
 LogFilePlace LogFileMap::Of(Lsn position) const {
+  const std::optional<LogFilePlace> place = Find(position);
+  ROWAN_CHECK(place.has_value());
+  return *place;
+}
+
+std::optional<LogFilePlace> LogFileMap::Find(Lsn position) const {
   const MutexLock lock(&mutex_);
-  ROWAN_CHECK(position >= first_start_);
+  if (position < first_start_) return std::nullopt;
   const auto found = std::upper_bound(ends_.begin(), ends_.end(), position);
   return AtLocked(static_cast<size_t>(found - ends_.begin()));
 }

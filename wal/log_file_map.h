@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -41,6 +42,8 @@ class LogFileMap {
   /// The file that holds a position; if the position is not below end(), the file that would come
   /// next, as an empty place. REQUIRES: not below the first file.
   [[nodiscard]] LogFilePlace Of(Lsn position) const;
+  /// The same; nullopt below the first file.
+  [[nodiscard]] std::optional<LogFilePlace> Find(Lsn position) const;
   /// REQUIRES: the number of a file in the map, or the next one.
   [[nodiscard]] LogFilePlace OfNumber(uint64_t number) const;
   [[nodiscard]] LogFilePlace First() const;

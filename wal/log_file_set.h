@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ class LogFileSet {
 
   /// See LogFileMap::Of.
   [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return map_.Of(position); }
+  [[nodiscard]] std::optional<LogFilePlace> FindPlace(Lsn position) const {
+    return map_.Find(position);
+  }
   /// Bytes of the stream in the next new file.
   [[nodiscard]] uint64_t NextFileBytes() const;
   /// End of the oldest file.
