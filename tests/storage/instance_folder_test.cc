@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/storage/text_cases.h"
 #include "tests/support/changed_bytes.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
@@ -19,34 +18,6 @@ namespace rowan {
 namespace {
 
 const std::string kFolder = "/data/rowan";
-
-struct Case {
-  std::string line;
-  std::vector<std::string> files;
-  std::string outcome;
-  std::vector<std::string> remain;
-};
-
-std::vector<std::string> Words(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-std::vector<Case> Cases() {
-  std::ifstream stream(ROWAN_TEST_DATA "/instance_folder.txt");
-  std::vector<Case> cases;
-  for (std::string line; std::getline(stream, line);) {
-    const size_t arrow = line.find("=>");
-    if (line.starts_with("#") || arrow == std::string::npos) continue;
-    const size_t colon = std::min(line.find(':', arrow), line.size());
-    const std::vector<std::string> outcome = Words(line.substr(arrow + 2, colon - arrow - 2));
-    cases.push_back({line, Words(line.substr(0, arrow)), outcome.empty() ? "" : outcome.front(),
-                     colon < line.size() ? Words(line.substr(colon + 1)) : Words("")});
-  }
-  return cases;
-}
 
 class InstanceFolderTest : public testing::Test {
  protected:
@@ -72,16 +43,16 @@ std::string OutcomeOf(const Status& status) {
 }
 
 TEST_F(InstanceFolderTest, IsEmptiedOrRefusedAsTheTableSays) {
-  const std::vector<Case> cases = Cases();
+  const std::vector<TextCase> cases = ReadTextCases(ROWAN_TEST_DATA "/instance_folder.txt");
   ASSERT_GT(cases.size(), 10u);
-  for (const Case& one : cases) {
+  for (const TextCase& one : cases) {
     SCOPED_TRACE(one.line);
     for (const std::string& name : Present()) ASSERT_TRUE(files_.Remove(kFolder + "/" + name).ok());
-    ASSERT_NO_FATAL_FAILURE(Fill(one.files));
+    ASSERT_NO_FATAL_FAILURE(Fill(Words(one.given.at(0))));
     const LogCapture log;
     const Status status = ClearInstanceFolder(&files_, kFolder, false);
-    EXPECT_EQ(OutcomeOf(status), one.outcome) << status.message();
-    EXPECT_EQ(Present(), one.remain);
+    EXPECT_EQ(OutcomeOf(status), Words(one.expected.at(0)).at(0)) << status.message();
+    EXPECT_EQ(Present(), Words(one.expected.at(1)));
     EXPECT_EQ(log.Has(kFolder), !status.ok()) << log.Text();
   }
 }
