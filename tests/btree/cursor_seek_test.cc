@@ -70,7 +70,7 @@ class GroupSeekTest : public ::testing::TestWithParam<uint32_t> {
   }
 };
 
-TEST_P(GroupSeekTest, forward_from_first_to_first) {
+TEST_P(GroupSeekTest, ForwardFromFirstToFirst) {
   const Seeks before;
   for (uint32_t group = 0; group < groups_; ++group) {
     ExpectAt(cursor_.SeekAtLeast(AsBytes(StartOf(group))), group, 0);
@@ -78,7 +78,7 @@ TEST_P(GroupSeekTest, forward_from_first_to_first) {
   ExpectFewDescents(before);
 }
 
-TEST_P(GroupSeekTest, backward_from_last_to_last) {
+TEST_P(GroupSeekTest, BackwardFromLastToLast) {
   const Seeks before;
   for (uint32_t group = groups_; group-- > 0;) {
     ExpectAt(cursor_.SeekBefore(AsBytes(StartOf(group + 1))), group, members_ - 1);
@@ -86,7 +86,7 @@ TEST_P(GroupSeekTest, backward_from_last_to_last) {
   ExpectFewDescents(before);
 }
 
-TEST_P(GroupSeekTest, first_and_last_of_each_group) {
+TEST_P(GroupSeekTest, FirstAndLastOfEachGroup) {
   const Seeks before;
   for (uint32_t group = 0; group < groups_; ++group) {
     ExpectAt(cursor_.SeekAtLeast(AsBytes(StartOf(group))), group, 0);
@@ -95,7 +95,7 @@ TEST_P(GroupSeekTest, first_and_last_of_each_group) {
   ExpectFewDescents(before);
 }
 
-TEST_P(GroupSeekTest, a_walk_backward_finds_all) {
+TEST_P(GroupSeekTest, AWalkBackwardFindsAll) {
   Status status = cursor_.SeekLast();
   for (uint32_t left = groups_ * members_; left-- > 0; status = cursor_.Prev()) {
     ASSERT_TRUE(status.ok());
@@ -165,7 +165,7 @@ void ExpectExactly(Cursor* cursor, const std::string& key, const Model& model) {
   cursor->Unlatch();
 }
 
-TEST(CursorSeekTest, seeks_find_what_a_map_finds_while_the_tree_changes) {
+TEST(CursorSeekTest, SeeksFindWhatAMapFindsWhileTheTreeChanges) {
   TreeFixture fixture(SmallPages());
   Model model;
   Targets targets(TestSeed());
@@ -285,7 +285,7 @@ class MovingTree {
   std::atomic<int> readers_{2};     // counted down by readers, read by writers
 };
 
-TEST(CursorSeekTest, remembered_pages_that_split_merge_and_are_freed_mislead_nobody) {
+TEST(CursorSeekTest, RememberedPagesThatSplitMergeAndAreFreedMisleadNobody) {
   const uint64_t splits = ReadCounter(Counter::kTreeSplits);
   const uint64_t merges = ReadCounter(Counter::kTreeMerges);
   MovingTree().Run();

@@ -93,12 +93,12 @@ void Shuffle(std::vector<Entry>* entries, size_t window, uint64_t seed) {
   }
 }
 
-TEST(InsertPatternTest, one_stream_fills_its_leaves_in_both_directions) {
+TEST(InsertPatternTest, OneStreamFillsItsLeavesInBothDirections) {
   EXPECT_GE(ShareAfter(Streams{.streams = 1, .length = 20000}.InTurns()), 0.92);
   EXPECT_GE(ShareAfter(Streams{.streams = 1, .length = 20000, .descending = true}.InTurns()), 0.92);
 }
 
-TEST(InsertPatternTest, streams_in_turns_fill_their_leaves) {
+TEST(InsertPatternTest, StreamsInTurnsFillTheirLeaves) {
   for (const uint32_t streams : {2u, 5u, 16u}) {
     const uint32_t length = 48000 / streams;
     for (const bool descending : {false, true}) {
@@ -110,7 +110,7 @@ TEST(InsertPatternTest, streams_in_turns_fill_their_leaves) {
   }
 }
 
-TEST(InsertPatternTest, streams_of_sessions_that_overtake_each_other_fill_their_leaves) {
+TEST(InsertPatternTest, StreamsOfSessionsThatOvertakeEachOtherFillTheirLeaves) {
   for (const bool descending : {false, true}) {
     std::vector<Entry> entries =
         Streams{.streams = 8, .length = 4000, .descending = descending}.InTurns();
@@ -119,7 +119,7 @@ TEST(InsertPatternTest, streams_of_sessions_that_overtake_each_other_fill_their_
   }
 }
 
-TEST(InsertPatternTest, random_inserts_leave_two_thirds) {
+TEST(InsertPatternTest, RandomInsertsLeaveTwoThirds) {
   std::vector<Entry> entries = Streams{.streams = 1, .length = 40000}.InTurns();
   Shuffle(&entries, entries.size(), TestSeed());
   // The share swings while leaves that were split together fill together, so it is taken at sizes
@@ -144,7 +144,7 @@ TEST(InsertPatternTest, random_inserts_leave_two_thirds) {
   EXPECT_GE(ShareAfter(bursts), 0.62);
 }
 
-TEST(InsertPatternTest, the_tree_counts_what_it_saw) {
+TEST(InsertPatternTest, TheTreeCountsWhatItSaw) {
   Fill fill;
   fill.Insert(Streams{.streams = 1, .length = 1000}.InTurns());
   EXPECT_GE(fill.counts().Of(InsertPlace::kAscending), 900u);

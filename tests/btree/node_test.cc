@@ -83,7 +83,7 @@ class NodeTest : public testing::TestWithParam<size_t> {
   const KeyShape& shape() const { return AllKeyShapes(TestPageSizeBytes())[GetParam()]; }
 };
 
-TEST_P(NodeTest, behaves_like_a_map) {
+TEST_P(NodeTest, BehavesLikeAMap) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed * 1000 + GetParam());
@@ -108,7 +108,7 @@ TEST_P(NodeTest, behaves_like_a_map) {
   }
 }
 
-TEST_P(NodeTest, compaction_is_as_a_new_node_of_the_same_entries) {
+TEST_P(NodeTest, CompactionIsAsANewNodeOfTheSameEntries) {
   Random random(7 + GetParam());
   Page page(TestPageSizeBytes());
   Model model;
@@ -123,7 +123,7 @@ TEST_P(NodeTest, compaction_is_as_a_new_node_of_the_same_entries) {
   EXPECT_TRUE(EqualBytes(content(page), content(built)));
 }
 
-TEST_P(NodeTest, values_lose_a_piece) {
+TEST_P(NodeTest, ValuesLoseAPiece) {
   constexpr ValueCut kCut{0x40, 2, 5};
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
@@ -158,7 +158,7 @@ TEST_P(NodeTest, values_lose_a_piece) {
   }
 }
 
-TEST_P(NodeTest, splits_into_two_sound_halves) {
+TEST_P(NodeTest, SplitsIntoTwoSoundHalves) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed * 77 + GetParam());
@@ -202,7 +202,7 @@ TEST_P(NodeTest, splits_into_two_sound_halves) {
   }
 }
 
-TEST_P(NodeTest, any_two_largest_entries_fit) {
+TEST_P(NodeTest, AnyTwoLargestEntriesFit) {
   const uint32_t page_bytes = TestPageSizeBytes();
   const size_t key_bytes = NodeMaxKeyBytes(page_bytes);
   const size_t value_bytes = NodeMaxEntryBytes(page_bytes) - key_bytes;
@@ -219,7 +219,7 @@ TEST_P(NodeTest, any_two_largest_entries_fit) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, NodeTest, testing::Range<size_t>(0, kKeyShapes));
 
-TEST(NodeFuzzTest, any_bytes_are_searched_and_checked_without_a_crash) {
+TEST(NodeFuzzTest, AnyBytesAreSearchedAndCheckedWithoutACrash) {
   const uint32_t page_bytes = TestPageSizeBytes();
   Random random(5);
   const KeyShape& shape = AllKeyShapes(page_bytes)[0];
@@ -252,7 +252,7 @@ TEST(NodeFuzzTest, any_bytes_are_searched_and_checked_without_a_crash) {
   }
 }
 
-TEST(NodeSearchTest, keys_that_only_differ_in_length_or_zeros_are_told_apart) {
+TEST(NodeSearchTest, KeysThatOnlyDifferInLengthOrZerosAreToldApart) {
   Page page(TestPageSizeBytes());
   const std::vector<std::string> keys = {"",
                                          std::string("\0", 1),
@@ -276,7 +276,7 @@ TEST(NodeSearchTest, keys_that_only_differ_in_length_or_zeros_are_told_apart) {
   }
 }
 
-TEST(SeparatorTest, is_the_shortest_key_between_two_neighbours) {
+TEST(SeparatorTest, IsTheShortestKeyBetweenTwoNeighbours) {
   KeyBuffer separator;
   ShortestSeparator(AsBytes("abcxyz"), AsBytes("abdaaa"), &separator);
   EXPECT_EQ(AsText(separator), "abd");
@@ -286,7 +286,7 @@ TEST(SeparatorTest, is_the_shortest_key_between_two_neighbours) {
   EXPECT_EQ(AsText(separator), "q");
 }
 
-TEST(SplitTest, ascending_inserts_leave_the_left_leaf_full) {
+TEST(SplitTest, AscendingInsertsLeaveTheLeftLeafFull) {
   Page page(TestPageSizeBytes());
   for (uint32_t i = 0;; ++i) {
     std::byte key[4];

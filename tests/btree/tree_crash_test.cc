@@ -109,7 +109,7 @@ Status ReadAll(Tree* tree, Model* model) {
 
 class TreeCrashTest : public testing::TestWithParam<size_t> {};
 
-TEST_P(TreeCrashTest, redo_gives_the_same_bytes) {
+TEST_P(TreeCrashTest, RedoGivesTheSameBytes) {
   const uint32_t page_bytes = TestPageSizeBytes();
   SpaceFixture::Options options;
   options.background = false;  // nothing but the log survives
@@ -152,7 +152,7 @@ TEST_P(TreeCrashTest, redo_gives_the_same_bytes) {
   }
 }
 
-TEST_P(TreeCrashTest, power_cuts_lose_nothing_that_was_durable) {
+TEST_P(TreeCrashTest, PowerCutsLoseNothingThatWasDurable) {
   const uint32_t page_bytes = TestPageSizeBytes();
   SetLogLevel(LogLevel::kError);
   Random random(TestSeed() * 31 + GetParam());

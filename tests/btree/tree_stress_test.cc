@@ -177,9 +177,9 @@ void RunStress(uint32_t pool_pages) {
   EXPECT_GT(stress.scans, 0u);
 }
 
-TEST(TreeStressTest, many_threads_in_memory) { RunStress(2048); }
+TEST(TreeStressTest, ManyThreadsInMemory) { RunStress(2048); }
 
-TEST(TreeStressTest, many_threads_with_a_small_pool) { RunStress(64); }
+TEST(TreeStressTest, ManyThreadsWithASmallPool) { RunStress(64); }
 
 }  // namespace
 }  // namespace rowan

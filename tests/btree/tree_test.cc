@@ -62,7 +62,7 @@ class TreeTest : public testing::TestWithParam<size_t> {
   Random random_;
 };
 
-TEST_P(TreeTest, behaves_like_a_map_while_it_grows_and_shrinks) {
+TEST_P(TreeTest, BehavesLikeAMapWhileItGrowsAndShrinks) {
   Model model;
   Fill(4000, &model, 4);
   ExpectTreeEquals(&fixture_.tree(), model);
@@ -86,7 +86,7 @@ TEST_P(TreeTest, behaves_like_a_map_while_it_grows_and_shrinks) {
   EXPECT_LE(*used, 12u) << "pages were not given back";
 }
 
-TEST_P(TreeTest, cursors_see_the_same_as_the_model) {
+TEST_P(TreeTest, CursorsSeeTheSameAsTheModel) {
   Model model;
   Fill(3000, &model, 10);
   Cursor cursor(&fixture_.tree());
@@ -126,7 +126,7 @@ TEST_P(TreeTest, cursors_see_the_same_as_the_model) {
   EXPECT_EQ(backward, model.size());
 }
 
-TEST_P(TreeTest, an_unlatched_cursor_goes_on_after_changes) {
+TEST_P(TreeTest, AnUnlatchedCursorGoesOnAfterChanges) {
   Model model;
   Fill(1500, &model, 0);
   Cursor cursor(&fixture_.tree());
@@ -158,7 +158,7 @@ TEST_P(TreeTest, an_unlatched_cursor_goes_on_after_changes) {
   }
 }
 
-TEST_P(TreeTest, bulk_build_gives_a_sound_tree_that_takes_inserts) {
+TEST_P(TreeTest, BulkBuildGivesASoundTreeThatTakesInserts) {
   Model model;
   for (int i = 0; i < 3000; ++i) model[shape().Make(&random_)] = shape().MakeValue(&random_);
   {
@@ -174,7 +174,7 @@ TEST_P(TreeTest, bulk_build_gives_a_sound_tree_that_takes_inserts) {
   ExpectTreeEquals(&fixture_.tree(), model);
 }
 
-TEST_P(TreeTest, destroy_gives_all_pages_back) {
+TEST_P(TreeTest, DestroyGivesAllPagesBack) {
   Model model;
   Fill(2000, &model, 0);
   WorkBudget budget(UINT64_MAX);
@@ -193,7 +193,7 @@ std::string Key(uint64_t number) {
   return key;
 }
 
-TEST(TreeSizeTest, the_largest_key_is_taken_and_a_larger_one_refused) {
+TEST(TreeSizeTest, TheLargestKeyIsTakenAndALargerOneRefused) {
   TreeFixture fixture({});
   const uint32_t page_bytes = TestPageSizeBytes();
   const std::string key(Tree::MaxKeyBytes(page_bytes), 'k');
@@ -205,7 +205,7 @@ TEST(TreeSizeTest, the_largest_key_is_taken_and_a_larger_one_refused) {
   EXPECT_TRUE(fixture.Put("k", too_big).Is(Code::kTooBig));
 }
 
-TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
+TEST(TreeSizeTest, TwoOfTheLargestRowsShareALeaf) {
   const uint32_t page_bytes = TestPageSizeBytes();
   constexpr uint64_t kRows = 400;
   const std::string row(Tree::MaxEntryBytes(page_bytes) - 8, 'r');
@@ -231,7 +231,7 @@ TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
   }
 }
 
-TEST(TreeSizeTest, rows_grow_to_the_limit_in_place_and_shrink_again) {
+TEST(TreeSizeTest, RowsGrowToTheLimitInPlaceAndShrinkAgain) {
   const uint32_t page_bytes = TestPageSizeBytes();
   constexpr uint64_t kRows = 200;
   TreeFixture fixture({});
@@ -254,7 +254,7 @@ TEST(TreeSizeTest, rows_grow_to_the_limit_in_place_and_shrink_again) {
   EXPECT_LT(*used, kRows * 500 * 3 / page_bytes + 10);
 }
 
-TEST(TreeEstimateTest, is_exact_on_short_ranges_and_near_elsewhere) {
+TEST(TreeEstimateTest, IsExactOnShortRangesAndNearElsewhere) {
   TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
   Random random(1);
@@ -290,7 +290,7 @@ TEST(TreeEstimateTest, is_exact_on_short_ranges_and_near_elsewhere) {
   EXPECT_GE(statistics->levels, 2u);
 }
 
-TEST(TreeCleanTest, garbage_is_removed_before_a_leaf_is_split) {
+TEST(TreeCleanTest, GarbageIsRemovedBeforeALeafIsSplit) {
   TreeFixture fixture({});
   const LeafCleaner cleaner{
       [](void*, Bytes, Bytes value) { return !value.empty() && AsText(value)[0] == 'g'; }, nullptr};
@@ -303,7 +303,7 @@ TEST(TreeCleanTest, garbage_is_removed_before_a_leaf_is_split) {
   EXPECT_EQ(statistics->levels, 1u);
 }
 
-TEST(TreeCleanTest, entries_without_the_mark_are_not_asked_about) {
+TEST(TreeCleanTest, EntriesWithoutTheMarkAreNotAskedAbout) {
   TreeFixture fixture({});
   uint64_t asked = 0;
   const LeafCleaner cleaner{[](void* context, Bytes, Bytes) {
@@ -318,7 +318,7 @@ TEST(TreeCleanTest, entries_without_the_mark_are_not_asked_about) {
   EXPECT_EQ(asked, 0U);
 }
 
-TEST(TreeAscendingTest, ascending_inserts_fill_leaves) {
+TEST(TreeAscendingTest, AscendingInsertsFillLeaves) {
   TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
   for (uint64_t i = 0; i < kEntries; ++i) {
@@ -331,7 +331,7 @@ TEST(TreeAscendingTest, ascending_inserts_fill_leaves) {
   EXPECT_LT(bytes, kEntries * (50 + 8 + 10) * 1.1) << "leaves are not full";
 }
 
-TEST(TreeQueueTest, removing_from_the_front_frees_pages) {
+TEST(TreeQueueTest, RemovingFromTheFrontFreesPages) {
   TreeFixture fixture({});
   for (uint64_t i = 0; i < 30000; ++i) {
     ASSERT_TRUE(fixture.Put(Key(i), std::string(50, 'v')).ok());
