@@ -25,7 +25,7 @@ class SpaceFixture : public StorageFixture {
   };
   static constexpr SpaceId kSpace = kFirstTableSpace;
 
-  SpaceFixture(FaultFileSystem* file_system, const Options& options)
+  SpaceFixture(FileSystem* file_system, const Options& options)
       : StorageFixture(file_system, StorageOptionsOf(options)) {}
 
   Status Create() {
