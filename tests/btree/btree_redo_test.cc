@@ -130,7 +130,8 @@ TEST_F(BtreeRedoTest, CompactRemovesTheEntriesThatItsStepsName) {
 
 TEST_F(BtreeRedoTest, ShortenCutsThePieceOutOfItsRuns) {
   // The flag 0x08 is in "x" (0x78), which becomes "p" (0x70); the first two entries are passed.
-  ASSERT_TRUE(Redo(RecordType::kNodeShorten, Body().U8(8).U8(1).U8(3).V(1).V(2).V(2)).ok());
+  ASSERT_TRUE(
+      Redo(RecordType::kNodeShorten, Body().U8(8).U8(1).U8(3).V(2).V(2).V(1).V(0).V(1)).ok());
   EXPECT_EQ(Content(), (Entries{{"b", "one"}, {"d", "twofold"}, {"f", "pee"}, {"h", "pr"}}));
 }
 
