@@ -8,96 +8,18 @@
 #include <string>
 #include <utility>
 
-#include "buffer/checkpoint.h"
-#include "buffer/frame_table.h"
-#include "buffer/page/page_header.h"
-#include "buffer/page_files.h"
-#include "buffer/page_writer.h"
 #include "buffer/redo_backlog.h"
-#include "tests/buffer/hooked_file_system.h"
-#include "tests/buffer/pool_fixture.h"
-#include "tests/support/fault_file_system.h"
+#include "tests/buffer/pool_parts.h"
 #include "tests/support/fault_tally.h"
 
 namespace rowan {
 namespace {
 
-class WritePath : public ::testing::Test {
+class WritePath : public PoolParts {
  protected:
-  void SetUp() override {
-    fixture_.Create(false);
-    BufferOptions options;
-    options.pool_bytes = kFrames * uint64_t{TestPageSizeBytes()};
-    options.io_backend = IoBackend::kThreads;
-    auto arena = FrameArena::Create(TestPageSizeBytes(), kFrames, kFrames);
-    ASSERT_TRUE(arena.ok());
-    frames_ = std::make_unique<FrameTable>(std::move(arena).value());
-    page_files_ = std::make_unique<PageFiles>(options, &fixture_.files(), &fs_, &fixture_.log(),
-                                              &fixture_.control());
-    doublewrite_ = std::make_unique<DoublewriteFile>(
-        &hooked_, &fixture_.files(), page_files_->syncs(), page_files_->page_lsns());
-    ASSERT_TRUE(page_files_->page_lsns()->Open({}).ok());
-    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(kFrames)).ok());
-    writer_ = MakeWriter(0);
-    checkpointer_ =
-        std::make_unique<Checkpointer>(frames_.get(), page_files_.get(), Log::kFirstLsn);
-  }
-
-  std::unique_ptr<PageWriter> MakeWriter(uint32_t slot) {
-    return std::make_unique<PageWriter>(frames_.get(), page_files_.get(), doublewrite_.get(), slot);
-  }
-
-  /// A resident, unlatched, clean page.
-  Frame* NewPage(uint32_t page) {
-    Frame* frame = frames_->Claim();
-    EXPECT_EQ(frames_->Publish(frame, PoolFixture::Id(page).Packed()), PageTable::kNone);
-    InitPageHeader(frames_->PageOf(frame), PoolFixture::Id(page), PageType::kTreeNode, 1,
-                   IndexId(1));
-    frame->state.store(FrameState::kResident);
-    frame->latch.UnlockExclusive();
-    return frame;
-  }
-
-  // The three steps of a mini-transaction's commit. The frame stays latched in between.
-  Lsn Mark(Frame* frame) {
-    frame->latch.LockExclusive();
-    const Lsn lower_bound = fixture_.log().tail();
-    frames_->MarkDirty(frame, lower_bound);
-    return lower_bound;
-  }
-  Lsn Append(Frame* frame) {
-    GroupBuilder group;
-    std::byte* body = group.Add(RecordType::kPageBytes, PageId::Unpack(frame->page_id.load()), 10);
-    std::memset(body, 0, 10);
-    StoreLe<uint16_t>(body, kPageHeaderBytes);
-    EXPECT_TRUE(fixture_.log().ReserveOrWait(256).ok());
-    const Lsn end = fixture_.log().Append(&group);
-    fixture_.log().Release(256);
-    return end;
-  }
-  void Stamp(Frame* frame, Lsn end) {
-    SetPageLsn(frames_->PageOf(frame).data(), end);
-    frame->latch.UnlockExclusive();
-  }
-  Lsn Change(Frame* frame) {
-    (void)Mark(frame);
-    const Lsn end = Append(frame);
-    Stamp(frame, end);
-    return end;
-  }
   void SweepAll(SweepMode mode) {
     ASSERT_TRUE(checkpointer_->Sweep(writer_.get(), 0, checkpointer_->shard_count(), mode).ok());
   }
-
-  static constexpr uint32_t kFrames = 16;
-  FaultFileSystem fs_{TestSeed()};
-  HookedFileSystem hooked_{&fs_};
-  PoolFixture fixture_{&hooked_, {.space_pages = 64}};
-  std::unique_ptr<FrameTable> frames_;
-  std::unique_ptr<PageFiles> page_files_;
-  std::unique_ptr<DoublewriteFile> doublewrite_;
-  std::unique_ptr<PageWriter> writer_;
-  std::unique_ptr<Checkpointer> checkpointer_;
 };
 
 TEST_F(WritePath, APageUnchangedSinceItsCopyBecomesClean) {
@@ -397,7 +319,7 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
   PageLsns nothing_known(&fs_, &fixture_.files());
   ASSERT_TRUE(nothing_known.Open({}).ok());
   DoublewriteFile next_start(&hooked_, &fixture_.files(), page_files_->syncs(), &nothing_known);
-  ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(kFrames)).ok());
+  ASSERT_TRUE(next_start.Open(kSlots.total() * PageWriter::SegmentsPerWriter(kFrames)).ok());
   ASSERT_TRUE(next_start.Repair(fixture_.log().tail()).ok());
   EXPECT_EQ(fixture_.ReadHome(1), damaged) << "bit rot is not a torn write";
 }
