@@ -16,6 +16,9 @@ namespace {
 /// Steps of the hand a session takes in a large pool before it asks for clean frames: enough to
 /// lower some thousand usages, cheap next to the read that follows.
 constexpr uint64_t kSearchStepsMax = 16384;
+/// Clean pages are scarce if the search for one met this part of the pool's frames dirty. Two of
+/// them are then too few for a path through a tree.
+constexpr uint64_t kScarceShare = 2;
 /// How long a thread looks for a frame when all pages are latched.
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::microseconds kPause{200};
@@ -41,29 +44,47 @@ FrameSupply::SharedWriter* FrameSupply::LockWriter() {
   return shared;
 }
 
-Frame* FrameSupply::TakeOrEvict(uint64_t steps) {
+Frame* FrameSupply::TakeOrEvict(uint64_t steps, uint64_t* dirty_seen) {
   Frame* frame = frames_->Claim();
   if (wake_evictor_ && frames_->free_frames() < FreeFramesLow(frames_->limit())) {
     wake_evictor_();
   }
   if (frame != nullptr) return frame;
-  uint64_t dirty_seen = 0;
-  frame = EvictClean(frames_, steps, &dirty_seen);
-  if (dirty_seen != 0) frames_->WantCleanFrames();
+  frame = EvictClean(frames_, steps, dirty_seen);
+  if (*dirty_seen != 0) frames_->WantCleanFrames();
   return frame;
 }
 
 Frame* FrameSupply::TryTake() {
   const uint64_t frames = frames_->limit();
-  return TakeOrEvict(std::min<uint64_t>(frames, 1024));
+  uint64_t dirty_seen = 0;
+  return TakeOrEvict(std::min<uint64_t>(frames, 1024), &dirty_seen);
 }
 
 Result<Frame*> FrameSupply::Take() {
   const uint64_t frames = frames_->limit();
-  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax));
-  if (frame != nullptr) return frame;
-  AddCounter(Counter::kFreeFrameWaits);
-  return TakeSlow();
+  uint64_t dirty_seen = 0;
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax), &dirty_seen);
+  if (frame == nullptr) {
+    AddCounter(Counter::kFreeFrameWaits);
+    return TakeSlow();
+  }
+  if (dirty_seen > frames / kScarceShare) TryWriteSome();
+  return frame;
+}
+
+void FrameSupply::TryWriteSome() {
+  for (const auto& shared : writers_) {
+    if (!shared->mutex.TryLock()) continue;
+    // A failure stops the engine, which the caller's next step will notice.
+    OrOutOfMemory([&] {
+      shared->mutex.AssertHeld();
+      uint64_t written = 0;
+      return WriteSome(&shared->writer, &written);
+    }).Ignore();
+    shared->mutex.Unlock();
+    return;
+  }
 }
 
 Result<Frame*> FrameSupply::TakeSlow() {
@@ -91,7 +112,8 @@ Result<Frame*> FrameSupply::TakeSlow() {
 
 Result<Frame*> FrameSupply::TakeOrWrite(SharedWriter* shared, uint64_t* written) {
   const uint64_t frames = frames_->limit();
-  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax));
+  uint64_t dirty_seen = 0;
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax), &dirty_seen);
   if (frame != nullptr) return frame;
   const Status status = WriteSome(&shared->writer, written);
   if (!status.ok()) return status;

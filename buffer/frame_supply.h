@@ -2,6 +2,10 @@
 // FrameSupply: an empty frame for a page that comes in, whatever it takes: from the free list, by
 // evicting a clean page, or, when there is none, by writing dirty pages from the calling thread.
 //
+// Where hardly a page is clean, the caller who takes one writes others, too: the next page that it
+// needs must not take the frame of this one, which it may have to come back for, and so on for
+// ever.
+//
 // Deadlock freedom: the caller may hold page latches. Here it waits for other callers' I/O, for the
 // log and for its own I/O, never for a page latch; the log and page writers need no latch. If every
 // frame is latched by threads that all want another one, the wait ends after kPatience with an
@@ -48,7 +52,8 @@ class FrameSupply {
     PageWriter writer ROWAN_GUARDED_BY(mutex);
   };
 
-  Frame* TakeOrEvict(uint64_t steps);
+  /// Adds to `*dirty_seen`, as EvictClean.
+  Frame* TakeOrEvict(uint64_t steps, uint64_t* dirty_seen);
   /// One that nobody uses, locked; if all are in use waits for the next in turn. The analysis has
   /// no words for an object that is returned locked: the caller asserts it.
   SharedWriter* LockWriter() ROWAN_NO_THREAD_ANALYSIS;
@@ -57,6 +62,8 @@ class FrameSupply {
   /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
   Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();
+  /// Writes some dirty pages, unless all writers are in use.
+  void TryWriteSome();
 
   FrameTable* const frames_;
   PageFiles* const files_;

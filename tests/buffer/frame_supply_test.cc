@@ -20,6 +20,10 @@ class FrameSupplyTest : public PoolParts {
     PoolParts::SetUp();
     CountPageIo();
   }
+  Frame* Listed(Frame* frame, uint32_t page) {
+    EXPECT_EQ(frames_->Publish(frame, PoolFixture::Id(page).Packed()), PageTable::kNone);
+    return frame;
+  }
   void ExpectEmpty(Frame* frame) {
     ASSERT_NE(frame, nullptr);
     EXPECT_TRUE(frame->latch.IsLockedExclusive());
@@ -65,6 +69,31 @@ TEST_F(FrameSupplyTest, OnlyTakeWritesDirtyPagesAndTheyReachTheirFile) {
     EXPECT_EQ(PageIdOf(fixture_.ReadHome(page).data()), PoolFixture::Id(page));
   }
   frames_->Free(*frame);
+}
+
+TEST_F(FrameSupplyTest, WhoTakesTheOnlyCleanPageWritesOthers) {
+  const std::vector<Frame*> pages = NewPages(1, kFrames);
+  for (uint32_t i = 1; i < kFrames; ++i) Change(pages[i]);
+  pages[0]->usage = kUsageInner;  // of one who comes back for it
+  Result<Frame*> frame = supply_->Take();
+  ASSERT_TRUE(frame.ok());
+  EXPECT_EQ(*frame, pages[0]);
+  ExpectEmpty(*frame);
+  EXPECT_LT(frames_->dirty_frames(), kFrames - 1);
+  frames_->Free(*frame);
+}
+
+TEST_F(FrameSupplyTest, AmongCleanPagesNothingIsWritten) {
+  const std::vector<Frame*> pages = NewPages(1, kFrames);
+  for (uint32_t i = 0; i < kFrames / 2; ++i) Change(pages[i]);
+  page_writes_ = 0;
+  for (uint32_t i = 0; i < kFrames / 2; ++i) {
+    Result<Frame*> frame = supply_->Take();
+    ASSERT_TRUE(frame.ok());
+    EXPECT_EQ(page_writes_, 0u);
+    FrameTable::EndLoad(Listed(*frame, 40 + i), kUsageScan);
+    (*frame)->latch.UnlockExclusive();
+  }
 }
 
 TEST_F(FrameSupplyTest, NoPageLatchIsWaitedFor) {
