@@ -171,12 +171,5 @@ TEST_F(BufferPoolTest, AnImageReadPastThePoolIsJudgedWithoutAReport) {
   EXPECT_NE(pool().WrongWith(image, id), "");
 }
 
-TEST_F(BufferPoolTest, WithoutBackgroundAHintToReadIsForgotten) {
-  const std::vector<PageId> ids = {PoolFixture::Id(1), PoolFixture::Id(2)};
-  pool().Prefetch(ids);
-  EXPECT_EQ(reads_, 0u);
-  EXPECT_FALSE(pool().IsResident(ids[0]));
-}
-
 }  // namespace
 }  // namespace rowan

@@ -41,6 +41,7 @@ class PoolParts : public ::testing::Test {
     BufferOptions options;
     options.pool_bytes = kFrames * uint64_t{TestPageSizeBytes()};
     options.io_backend = IoBackend::kThreads;
+    options.idle_round_micros = uint64_t{3600} * 1'000'000;  // nothing is written for its age
     auto arena = FrameArena::Create(TestPageSizeBytes(), kFrames, 4 * kFrames);
     ASSERT_TRUE(arena.ok());
     frames_ = std::make_unique<FrameTable>(std::move(arena).value());

@@ -86,12 +86,15 @@ TEST_F(ReadAheadTest, WhatCannotBeReadIsPassedOverInSilence) {
   ASSERT_TRUE(read_ahead_->Start().ok());
   const PageId nowhere[] = {PageId{}, {SpaceId(999), PageNumber(1)}};
   read_ahead_->Request(nowhere);
-  Request({3, 10'000});
-  ASSERT_NO_FATAL_FAILURE(RequestAndAwait(4));
+  Request({3, 4});
+  // Behind the end of the file; two at a time are read, and the last one by itself.
+  Request({10'000, 5});
+  ASSERT_NO_FATAL_FAILURE(RequestAndAwait(6));
   read_ahead_->Stop();
   EXPECT_FALSE(IsResident(3));
+  EXPECT_TRUE(IsResident(4));
   EXPECT_FALSE(IsResident(10'000));
-  EXPECT_EQ(frames_->free_frames(), kFrames - 1) << "their frames are free again";
+  EXPECT_EQ(frames_->free_frames(), kFrames - 2) << "the frames of the others are free again";
   EXPECT_EQ(log.Text(), "");
   // The session that asks for the page is told.
   EXPECT_TRUE(loader_->Load(PoolFixture::Id(3), FixHint::kNormal).status().Is(Code::kCorrupt));
