@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the cleaners write, and when: for those who wait for the log, ahead of eviction, and nothing
-// that nobody needs.
+// What the cleaners write, and when: for those who wait for the log, ahead of eviction, and while
+// redo is under way.
 #include "buffer/cleaner.h"
 
 #include <gtest/gtest.h>
@@ -80,18 +80,6 @@ TEST_F(CleanersTest, WhileRedoIsUnderWayOnlyRoomIsMade) {
   cleaners_->Stop();
   EXPECT_EQ(frames_->dirty_frames(), kFrames - 3);
   EXPECT_EQ(checkpointer_->published(), Log::kFirstLsn);
-}
-
-TEST_F(CleanersTest, AStoppedEngineIsNotWrittenFor) {
-  for (Frame* frame : NewPages(1, kFrames)) Change(frame);
-  fixture_.log().Stop("a test");
-  CountPageIo();
-  frames_->WantCleanFrames();
-  ASSERT_TRUE(cleaners_->Start().ok());
-  cleaners_->OnLogPressure();
-  cleaners_->Stop();
-  EXPECT_EQ(page_writes_, 0u);
-  EXPECT_EQ(frames_->dirty_frames(), kFrames);
 }
 
 }  // namespace

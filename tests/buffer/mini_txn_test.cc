@@ -92,8 +92,8 @@ TEST_F(MiniTxnTest, WhatIsGivenUpHoldsNothingAndCanBeStartedAgain) {
     mini_txn.Abandon();
     EXPECT_FALSE(mini_txn.started());
     EXPECT_FALSE(mini_txn.FindHeld(PoolFixture::Id(3)).valid());
-    ExpectFree({3, 4});
     EXPECT_TRUE(pool().IsResident(PoolFixture::Id(4))) << "only a commit discards";
+    ExpectFree({3, 4});
   }
 }
 

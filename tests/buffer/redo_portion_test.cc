@@ -82,6 +82,7 @@ TEST_F(RedoPortionTest, HasTheRecordsOfItsPagesInTheWantedGroupsOnly) {
   const RedoPortion::Record* record = nullptr;
   EXPECT_FALSE(portion_->Find(Key(2), &record)) << "nobody asked for it";
   ASSERT_TRUE(portion_->Find(Key(1), &record));
+  ASSERT_EQ(Bodies(1).size(), 3u);
   EXPECT_EQ(record->type, RecordType::kPageBytes);
   EXPECT_EQ(record->version, 0);
   EXPECT_EQ(record->group_end, first.end);
@@ -115,7 +116,7 @@ TEST_F(RedoPortionTest, BodiesOfAnySizeAreWhole) {
   std::vector<LogRange> groups;
   Texts expected;
   // Around the sizes of its blocks of memory, and of the log's reads.
-  for (const size_t size : {0u, 1u, 7u, 8u, 9u, 4095u, 8192u, 8193u, 30'000u, 60'000u, 3u}) {
+  for (const size_t size : {60'000u, 0u, 1u, 7u, 8u, 9u, 4095u, 8192u, 8193u, 30'000u, 3u}) {
     expected.emplace_back(size, static_cast<char>('a' + expected.size()));
     groups.push_back(Append({{2, std::string(100, 'x')}, {1, expected.back()}}));
   }
