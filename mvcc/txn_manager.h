@@ -8,8 +8,8 @@
 // it once per group).
 //
 // The order in End is a contract: the outcome is published, then the transaction leaves the
-// registry, then its locks go. Whoever turns an implicit lock into an explicit one does it for a
-// registered transaction only, so no lock is added after ReleaseAll.
+// registry, then its locks go. Implicit locks are made explicit only for registered transactions,
+// so no lock is added after ReleaseAll.
 //
 // low_txn advances lazily over finished ids. The ring maps the last 2^20 ids to CSNs; what wraps
 // while a snapshot or an active transaction still needs it moves to an overflow map.
@@ -61,8 +61,8 @@ struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
 
 enum class TxnLifetime : uint8_t {
   kDurable,
-  /// Rows are seen by the session alone that writes them, without snapshots, and are gone with the
-  /// engine: a commit waits for nothing and purges what it leaves behind itself.
+  /// Rows are seen only by the session that writes them, without snapshots, and vanish with the
+  /// engine: a commit waits for nothing and purges its own garbage.
   kTemporary,
 };
 
@@ -102,8 +102,8 @@ class TxnManager {
     return TxnId(visible_to_all_.load(std::memory_order_acquire));
   }
   /// Every snapshot, present or future, sees what `writer` did. False for active transactions, and
-  /// now and then without need. Exact with respect to purge: when it is false for one that deleted
-  /// something, purge has not been there yet, and will come.
+  /// occasionally needlessly. Exact with respect to purge: when it is false for one that deleted
+  /// something, purge has not been there yet, and will get there.
   [[nodiscard]] bool IsSeenByAll(TxnId writer) const;
   /// Transactions with a CSN below may be purged. Recomputed by RefreshHorizon.
   [[nodiscard]] Csn PurgeHorizon() const {
@@ -113,12 +113,12 @@ class TxnManager {
 
   // --- optimistic serializability ---
   /// The transaction, which has neither read nor written, is serializable with all others of its
-  /// kind without locks for what it reads. It fails with kDeadlock where that takes it, at the
-  /// latest in Prepare or Commit; nothing else fails then, and the next try can succeed.
-  /// `read_only`: it promises not to write, and gets its snapshot now.
+  /// kind without locks for what it reads. Where necessary it fails with kDeadlock, at the latest
+  /// in Prepare or Commit; a retry can succeed. `read_only`: it promises not to write, and gets its
+  /// snapshot now.
   void BeginOptimistic(Txn* txn, bool read_only);
   [[nodiscard]] SerialTxns* serial() { return &serial_; }
-  /// Most memory for locks, and as much again for what optimistic transactions have read.
+  /// Most memory for locks, and as much again for the reads of optimistic transactions.
   void SetLockMemoryMax(uint64_t memory_bytes_max) {
     locks_.SetMemoryMax(memory_bytes_max);
     serial_.SetMemoryMax(memory_bytes_max);
@@ -127,8 +127,8 @@ class TxnManager {
   // --- writers ---
   /// kDeadlock or kInterrupted when the transaction can only be rolled back.
   [[nodiscard]] static Status CheckUsable(const Txn& txn);
-  /// Gives the transaction an id at its first write. kStopped, kReadOnly, or what the reserver
-  /// failed with.
+  /// Gives the transaction an id at its first write. kStopped, kReadOnly, or the reserver's
+  /// failure.
   Status AssignId(Txn* txn);
   [[nodiscard]] bool IsActive(TxnId id) const { return ring_.IsRunning(id); }
   /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
@@ -145,16 +145,15 @@ class TxnManager {
   Status Prepare(Txn* txn, Bytes xid);
   /// All groups appended so far.
   Status MakeDurable();
-  /// Ends the transaction in any case. When something prevents undoing everything, the error is
-  /// returned, and the rows stay locked by a transaction that the manager keeps and lists, until
-  /// RollbackSome has undone the rest: see RetryDueRollbacks. What damage or a stopped engine is in
-  /// the way of is tried again at the next start. A kill leaves what it finds of a long rollback to
-  /// RollbackSome, a shutdown to the next start, which is no error: the outcome is certain.
+  /// Ends the transaction in any case. If something cannot be undone, returns the error, and the
+  /// rows stay locked by a transaction that the manager keeps and lists, until RollbackSome has
+  /// undone the rest: see RetryDueRollbacks. What damage or a stopped engine prevents is retried at
+  /// the next start. A kill leaves the rest of a long rollback to RollbackSome, a shutdown to the
+  /// next start, which is no error: the outcome is certain.
   Status Rollback(Txn* txn);
   /// kInterrupted: a shutdown or a kill came in between (Txn::leaves_savepoint).
   /// After an error the transaction can only be rolled back as a whole, or to this position or an
-  /// earlier one: until that succeeds nothing else is done in it, and it cannot be committed or
-  /// prepared.
+  /// earlier one: until that succeeds it refuses all else, including commit and prepare.
   Status RollbackTo(Txn* txn, const UndoPosition& position);
   [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
 
@@ -166,23 +165,23 @@ class TxnManager {
   /// transaction stays listed and locked until a later call. Any number of threads, each with a
   /// loser of its own, or several with a long one. False when there was none to take.
   Result<bool> RollbackSome(WorkBudget* budget);
-  /// Rollbacks that failed become losers again: what they met may be there now, or given up.
+  /// Rollbacks that failed become losers again: what they lacked may be there now, or dropped.
   void RetryFailedRollbacks();
-  /// The same for those that no damage was in the way of, each after a pause that grows with its
-  /// failures, from a tenth of a second to most of a minute. Not while the process shuts down.
+  /// The same for those that no damage prevents, each after a pause that grows with its failures,
+  /// from a tenth of a second to most of a minute. Not while the process shuts down.
   void RetryDueRollbacks(uint64_t now_nanos);
-  /// Losers of the last run, and rollbacks that are tried again, not rolled back yet. Cheap.
+  /// Losers of the last run, and retried rollbacks, not rolled back yet. Cheap.
   [[nodiscard]] uint64_t LoserCount() const { return losers_.load(std::memory_order_relaxed); }
-  /// Rollbacks that failed, wait for their next try, and may succeed then.
+  /// Failed rollbacks that wait for a retry which may succeed.
   [[nodiscard]] bool RollbacksWait() const { return detached_.CountFailed().retried != 0; }
-  /// Rollbacks that failed and wait for their next try, or for a drop: their rows are locked.
+  /// Failed rollbacks that wait for a retry, or for a drop: their rows are locked.
   [[nodiscard]] uint64_t FailedRollbacks() const { return detached_.CountFailed().count; }
-  /// Those without session: which are prepared, and what they changed.
+  /// Those without session: the prepared ones, and what they changed.
   [[nodiscard]] const DetachedTxns& detached() const { return detached_; }
-  /// The prepared transaction is known by `xid`, as long as its XID of before, from here on.
-  /// Returns what makes that durable. kInvalidArgument: of another length.
+  /// From now on the prepared transaction is known by `xid`, which must have the length of its
+  /// former XID. Returns what makes that durable. kInvalidArgument: of another length.
   Result<Lsn> RenamePrepared(Txn* txn, Bytes xid);
-  /// The same of one without session. kNotFound.
+  /// The same for one without a session. kNotFound.
   Status RenamePrepared(const std::string& xid, const std::string& renamed);
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
@@ -191,13 +190,13 @@ class TxnManager {
 
   // --- purge ---
   /// One unit for worker `worker` of `workers`, as much as the budget allows: streams are shared
-  /// out by number. Where an old snapshot keeps purge from going on, removes what lies ahead of it
-  /// and no snapshot sees. True if there may be more to do.
+  /// out by number. Where an old snapshot stops purge, removes what lies ahead and no snapshot
+  /// sees. True if there may be more to do.
   Result<bool> PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget);
 
   /// Purge has not caught up with what earlier runs committed.
   [[nodiscard]] bool HasHistoryOfLastRun() const { return streams()->HasHistoryOfLastRun(); }
-  /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
+  /// Committed transactions that purge has not reached: the input of back-pressure on writers.
   /// Cheap.
   [[nodiscard]] uint64_t HistoryLength() const {
     return streams() == nullptr ? 0 : streams()->HistoryLength();
@@ -207,7 +206,7 @@ class TxnManager {
   void SetMaxPurgeLag(uint64_t records) { pressure_.SetLagMax(records); }
   /// Outcomes that the ring had to move aside for old snapshots. For tests.
   [[nodiscard]] uint64_t RememberedOutcomes() const { return ring_.overflow_size(); }
-  /// How often somebody asked for one of these under their mutex. For tests.
+  /// Accesses to that map, under its mutex. For tests.
   [[nodiscard]] uint64_t OutcomeMapLooks() const { return ring_.overflow_looks(); }
   [[nodiscard]] TxnId NextTxnId() const { return TxnId(next_txn_.load(std::memory_order_acquire)); }
 
@@ -227,10 +226,10 @@ class TxnManager {
   Status GiveIdBack(Txn* txn, Status reason);
   void SortOpenSnapshots() ROWAN_REQUIRES(horizon_mutex_);
   void PruneOutcomes(Csn announced) ROWAN_REQUIRES(horizon_mutex_);
-  /// Of the open snapshots; `next` if there are none.
+  /// The least high_txn of the open snapshots; `next` if there are none.
   [[nodiscard]] TxnId LeastHighTxn(TxnId next) const ROWAN_REQUIRES(horizon_mutex_);
   /// False: there are no old snapshots, or the horizon has to move first. Until EndLookAhead the
-  /// horizon of purge stays, so that undo of versions above it can be read.
+  /// purge horizon stays, so that undo of versions above it can be read.
   bool BeginLookAhead(OldSnapshots* old);
   void EndLookAhead();
 
@@ -239,19 +238,19 @@ class TxnManager {
   static void Reset(Txn* txn, TxnState state);
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
-  /// Of an optimistic transaction: it must be able to commit from here on.
+  /// An optimistic transaction must be able to commit from here on.
   Status CheckSerializable(Txn* txn) {
     return txn->serial == nullptr ? Status::Ok() : serial_.Prepare(txn);
   }
   /// A commit that failed with `status`: stops the engine if it had been promised.
   Status NotCommitted(const Txn& txn, const Status& status);
-  /// Runs what cannot be left out any more: without memory for it the engine stops, kStopped.
+  /// Runs what can no longer be omitted: without memory for it the engine stops, kStopped.
   Status EndForCertain(const Txn* txn, FunctionRef<void()> end);
   void EndRollback(Txn* txn, Status undone);
   /// After Rollback::Everything.
   Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
   void LogFailedRollback(const Txn& txn, Status reason);
-  /// The rollback of `txn` failed or was left: a detached transaction takes its place.
+  /// The rollback of `txn` failed or stopped early: a detached transaction takes its place.
   void Detach(Txn* txn, Status reason);
 
   Log* const log_;
@@ -272,8 +271,8 @@ class TxnManager {
   // Read by every cleaning and scan, rarely written.
   alignas(64) std::atomic<uint64_t> visible_to_all_{1};
   std::atomic<uint64_t> purge_horizon_{1};
-  /// Ids that the ring forgot are seen by every open snapshot if they are below. At or above it, a
-  /// snapshot may be older than they are, which never asks about them itself.
+  /// Ids that the ring forgot are seen by every open snapshot if they are below this. At or above
+  /// it, a snapshot may be older than they are, and never asks about them itself.
   std::atomic<uint64_t> forgotten_seen_below_{UINT64_MAX};
   std::atomic<uint64_t> reserved_txn_{UINT64_MAX};  ///< ids below are reserved on disk
 
@@ -290,7 +289,7 @@ class TxnManager {
   bool horizon_must_move_ ROWAN_GUARDED_BY(horizon_mutex_) = false;  ///< and could not for these
 
   Mutex reserve_mutex_{LatchRank::kTxnReserve};
-  uint64_t first_txn_ = 1;  ///< of this run, with first_csn_: no more CSNs are used than ids
+  uint64_t first_txn_ = 1;  ///< of this run, as first_csn_: no more CSNs are used than ids
   uint64_t first_csn_ = 1;
   std::atomic<uint64_t> adopted_{0};
   std::atomic<uint64_t> losers_{0};  ///< of these, to be rolled back by RollbackSome

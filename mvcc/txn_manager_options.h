@@ -19,18 +19,18 @@ struct TxnManagerOptions {
   uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: kLockMemoryBytesDefault
   /// Outcomes of transactions found without a lock; power of two.
   uint64_t commit_ring_entries = uint64_t{1} << 20;
-  /// Undo records that purge may be behind before writers are delayed; 0: they never are. A second
-  /// or two of purge, some hundred MiB of undo.
+  /// Undo records that purge may lag before writers are delayed; 0: they never are. A second or two
+  /// of purge, some hundred MiB of undo.
   uint64_t max_purge_lag = 1'000'000;
-  /// A snapshot that has been open for so long is an old one: purge looks for what came and went
-  /// without it. Shorter, and more is looked at in vain that a moment later nobody sees.
+  /// A snapshot open for this long is an old one: purge looks for what came and went without it.
+  /// With a shorter time it would examine more in vain that soon nobody sees.
   uint64_t old_snapshot_ms = 1000;
   /// A loser of more undo records than this is rolled back by several workers.
   uint64_t rollback_records_alone = 4096;
   bool read_only = false;      ///< no transaction becomes a writer: kReadOnly
   LockWaitHooks wait_hooks{};  ///< what the host wants to know of waits for row locks
-  /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
-  /// not rolled back is so after the next start. Null: it never does. Any thread.
+  /// Once it tells of a shutdown, waits for row locks, index builds and long rollbacks end early;
+  /// the next start completes the rollbacks. Null: it never does. Any thread.
   ShutdownSign shutdown_sign = nullptr;
 };
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ConflictGraph: which transaction read what a concurrent one wrote over (an edge from the reader
-// to the writer, an rw-antidependency), and which commits that forbids. Cahill, Roehm and Fekete:
-// in every circle of a history under snapshot isolation stand two such edges in a row, T1 -> T2 ->
-// T3, and of the circle T3 commits first; T1 may be T3. Ports and Grittner: if T1 writes nothing,
-// T3 has committed before T1's snapshot was taken. So, whenever both edges are there and T3 is
+// ConflictGraph: which transaction read what a concurrent one overwrote (an edge from the reader to
+// the writer, an rw-antidependency), and which commits that forbids. Cahill, Roehm and Fekete:
+// every cycle in a history under snapshot isolation contains two consecutive such edges, T1 -> T2
+// -> T3, and T3 is the first of the cycle to commit; T1 may be T3. Ports and Grittner: if T1 writes
+// nothing, T3 has committed before T1's snapshot was taken. So, whenever both edges exist and T3 is
 // prepared, one of the three is rolled back: T2 while that is possible, else T1. Then T3 has
-// committed, and trying T2 again meets no T3.
+// committed, and retrying T2 meets no T3.
 //
-// Edges are kept while both ends are open. What those to ended ones matter for are three numbers:
-// when the first T3 was prepared (earliest_out), and how late a T1 may still be committing (open_in
-// and latest_in). So each step costs as much as the open transactions it has to tell.
+// Edges are kept while both ends are open. Edges to ended transactions are reduced to three
+// numbers: when the first T3 was prepared (earliest_out), and how late a T1 may still be committing
+// (open_in and latest_in). So each step costs as much as the open transactions it has to notify.
 //
 // Invariants:
-//   1. a transaction that may be T3 (it is prepared) has told all its readers so (earliest_out);
-//   2. a committed transaction stays, itself or summarised, while another one is open that began
-//      before it committed and is neither doomed nor safe;
+//   1. a transaction that may be T3 (it is prepared) has notified all its readers (earliest_out);
+//   2. a committed transaction stays, itself or summarised, while another is open that began before
+//      it committed and is neither doomed nor safe;
 //   3. of two edges that make such a pair, the one that adds the second, or prepares T3, knows of
 //      both under the mutex.
 // Order: page -> read ranges -> this -> snapshot slots. Thread safety: all members.
@@ -48,13 +48,13 @@ class ConflictGraph {
   ConflictGraph& operator=(const ConflictGraph&) = delete;
 
   SerialTxn* Begin();
-  /// `take` takes its snapshot. Null: nothing can go wrong with it, because no possible writer is
-  /// open, so nothing has to be noted of this transaction.
+  /// `take` takes its snapshot. Null: no possible writer is open, so nothing can go wrong and
+  /// nothing need be noted of this transaction.
   SerialTxn* BeginReadOnly(FunctionRef<void()> take);
-  /// One that was prepared before a crash: it can commit, and nobody knows what it read. Whoever
-  /// does not see what it wrote is T1, as if its T3 had committed long ago.
+  /// A transaction prepared before a crash: it can commit, and what it read is unknown. A
+  /// transaction that does not see its writes is T1, as if its T3 had committed long ago.
   SerialTxn* Adopt(TxnId id);
-  /// It has its snapshot from now on.
+  /// From now on it has its snapshot.
   void NoteSnapshot(SerialTxn* txn);
   /// Before the first row carries the id.
   void SetId(SerialTxn* txn, TxnId id);
@@ -64,30 +64,30 @@ class ConflictGraph {
   /// `reader` did not see what `writer` wrote, concurrently. `own` is one of them, and open. False:
   /// it has to be rolled back.
   [[nodiscard]] bool Add(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own);
-  /// As Add, of the transaction with this id, where anything is known of it.
+  /// As Add, of the transaction with this id, if anything is known of it.
   [[nodiscard]] bool AddWriter(SerialTxn* reader, TxnId writer);
-  /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
+  /// Before it commits. False: it must be rolled back. True once: it may commit at any time.
   [[nodiscard]] bool Prepare(SerialTxn* txn);
   /// After its commit is visible, or when it is certain that it will be undone. The caller must not
-  /// use it any more. Returns the first of those that can no longer be met, linked by `next`, for
-  /// Delete; null: none. Allocates nothing.
+  /// use it any more. Returns the transactions that no longer matter, linked by `next`, for Delete;
+  /// null: none. Allocates nothing.
   SerialTxn* End(SerialTxn* txn, bool committed);
-  /// All there are, when nothing ends them any more (prepared ones at a shutdown).
+  /// All that are left, when nothing ends them any more (prepared ones at a shutdown).
   std::vector<SerialTxn*> TakeAll();
   static void Delete(SerialTxn* txn) { delete txn; }
 
   // --- when memory is short ---
-  /// Takes the one that committed first, for Delete: `summary` stands for it from now on as one who
-  /// reads, and its id is summarised. Null: there is none.
+  /// Takes the one that committed first, for Delete: from now on `summary` stands for it as a
+  /// reader, and its id is summarised. Null: there is none.
   SerialTxn* Summarise(SerialTxn* summary);
-  /// What `summary` stands for can no longer be met: then the ids are forgotten, too.
+  /// False while what `summary` stands for still matters; else its ids are forgotten, too.
   bool ForgetSummary(const SerialTxn& summary);
-  /// Less is kept of the ids. False: there is nothing to fold.
+  /// Keeps less about the ids. False: there is nothing to fold.
   bool FoldSummary();
   /// The oldest open one has to be rolled back.
   void DoomOldest();
 
-  /// Open and committed ones, without those adopted.
+  /// Open and committed ones, except adopted ones.
   [[nodiscard]] size_t size() const { return size_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint64_t memory_bytes() const {
     return size() * sizeof(SerialTxn) + summary_bytes_.load(std::memory_order_relaxed);
@@ -100,8 +100,8 @@ class ConflictGraph {
   bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) ROWAN_REQUIRES(mutex_);
   static bool WriterIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer);
   static bool ReaderIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer);
-  /// The oldest open one that is neither doomed nor safe: what committed before it is of no use any
-  /// more.
+  /// The oldest open one that is neither doomed nor safe: what committed before it no longer
+  /// matters.
   [[nodiscard]] SerialTxn* FirstThatMayCommit() const ROWAN_REQUIRES(mutex_);
   [[nodiscard]] uint64_t OldestTime() const ROWAN_REQUIRES(mutex_);
   void Move(SerialTxn* txn, SerialTxnList* list) ROWAN_REQUIRES(mutex_);

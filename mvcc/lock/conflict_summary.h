@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ConflictSummary: what ConflictGraph keeps of committed writers when memory is short: three times
-// for each, by its transaction id, and where that is too much, one entry for a whole stretch of ids
-// that is as dangerous as the worst of them. Nothing is overlooked by that; a transaction that did
-// not see one of these may be rolled back without need.
+// for each transaction id, and if that is too much, one entry for a whole stretch of ids that is as
+// dangerous as the worst of them. So no conflict is missed, but a transaction that did not see one
+// of these may be rolled back needlessly.
 // Thread safety: none; guarded by its owner.
 #pragma once
 

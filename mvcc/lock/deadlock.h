@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Deadlock: what is known of one that was resolved, for operators. Thread safety: plain values.
+// Deadlock: a resolved deadlock, as operators see it. Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rowan {
 /// Each member waits for a lock that the next one holds, the last one for a lock of the first.
 struct Deadlock {
   struct Member {
-    TxnId id;  ///< kNoTxn: has written nothing
+    TxnId id;  ///< kNoTxn: it has written nothing
     uint64_t undo_records = 0;
     uint64_t locks = 0;
     LockInfo wanted;

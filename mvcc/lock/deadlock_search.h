@@ -24,8 +24,8 @@ class DeadlockSearch {
 
   /// Resolves every cycle through `txn`. False if `txn` itself has to give up.
   bool Resolve(Txn* txn);
-  /// Tells of each replication worker that keeps the owner of this waiting request, one too,
-  /// waiting.
+  /// Reports each replication worker that keeps the owner of this waiting request, itself such a
+  /// worker, waiting.
   void ReportBlockers(const LockRequest* waiter, void (*blocked)(void* waiter, void* holder)) const;
   /// The deadlock found last.
   [[nodiscard]] const Deadlock& last() const { return last_; }
@@ -40,8 +40,7 @@ class DeadlockSearch {
 
   /// Index of a node that waits for the first one, or kNoCycle.
   size_t FindCycle(Txn* start);
-  /// Adds the transactions that block a node and wait themselves; true if the first node is among
-  /// them.
+  /// Adds the waiting transactions that block a node; true if the first node is among them.
   bool Expand(size_t node);
   bool AddBlocker(size_t node, const LockRequest* blocker);
   /// Of the cycle that ends in `last`.
@@ -50,7 +49,7 @@ class DeadlockSearch {
 
   LockBuckets* const buckets_;
   uint64_t search_number_ = 0;
-  std::vector<Node> nodes_;  ///< kept to not allocate
+  std::vector<Node> nodes_;  ///< kept to avoid allocations
   Deadlock last_;
 };
 

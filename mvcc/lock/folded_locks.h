@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // FoldedLocks: what transactions have locked without an entry in the lock table for each record:
 // the key ranges that scans covered (records and the gaps between them), and sets of record locks
-// that became many. Like the transaction id in a row's header, a folded lock keeps nobody waiting
-// by itself: a transaction that meets one makes the part in the way an entry of the lock table,
-// owned by the holder, and queues at it there. Ranges are made of keys and not of entries, so
-// nothing moves when entries come and go, and when pages are split or merged.
+// that have grown large. Like the transaction id in a row's header, a folded lock by itself makes
+// no transaction wait: one that meets it turns the part in its way into an entry of the lock table,
+// owned by the holder, and queues there. Ranges are made of keys and not of entries, so nothing
+// moves when entries come and go, and when pages are split or merged.
 //
-// Order: bucket latch of the lock table -> this -> request pool. Thread safety: all members; a
-// transaction's own locks are changed by the thread that runs it only.
+// Order: bucket latch of the lock table -> this -> request pool. Thread safety: all members; only
+// the thread that runs a transaction changes its locks.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class FoldedLocks {
   FoldedLocks(const FoldedLocks&) = delete;
   FoldedLocks& operator=(const FoldedLocks&) = delete;
 
-  /// False: nothing is folded in this index that the caller has to know of. Who has is
-  /// known to all that take the latch next under which it was folded (leaf, bucket).
+  /// False: nothing that concerns the caller is folded in this index. A folded lock is visible to
+  /// all that take the latch under which it was folded (leaf, bucket) afterwards.
   [[nodiscard]] bool AnyIn(IndexId index) const {
     return CountOf(index).load(std::memory_order_acquire) != 0;
   }
@@ -54,7 +54,7 @@ class FoldedLocks {
     return count > 1 || (count == 1 && HoldingsOf(txn, index) == nullptr);
   }
 
-  /// What the asking transaction itself has of a record.
+  /// What the asking transaction itself holds of a record.
   struct Own {
     bool covers = false;  ///< all that is asked for
     bool weaker = false;  ///< shared, and exclusive is asked for
@@ -64,11 +64,11 @@ class FoldedLocks {
   template <typename Found>
   Own LookAt(const Txn* txn, const LockTarget& target, LockMode mode, LockKind kind,
              Found found) const;
-  /// The piece is locked, records and gaps; ranges of the transaction that it touches become one.
-  /// False: that would take a range more, and `may_add` is false.
+  /// Locks the piece, records and gaps; joins it with the transaction's ranges that it touches.
+  /// False: that would take one more range, and `may_add` is false.
   bool Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece, bool may_add);
   void AddRecord(Txn* txn, LockKey key, LockMode mode);
-  /// Everything the transaction has folded. Nobody finds it here from then on.
+  /// Everything the transaction has folded; afterwards none of it is found here.
   void Release(Txn* txn);
 
   [[nodiscard]] uint64_t memory_bytes() const {
@@ -92,7 +92,7 @@ class FoldedLocks {
     std::vector<std::unique_ptr<IndexLocks>> indexes ROWAN_GUARDED_BY(latch);
   };
   static constexpr size_t kShards = 64;
-  /// Indexes share a counter only where there are very many.
+  /// Indexes share a counter only if there are very many.
   static constexpr size_t kCounters = 4096;
 
   [[nodiscard]] std::atomic<uint32_t>& CountOf(IndexId index) const {

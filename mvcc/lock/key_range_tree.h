@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // KeyRangeTree: the locked key ranges of all transactions in one index, ordered by where they
 // begin, so that "which ranges hold this key" costs the logarithm of their number plus the answers.
-// Ranges of different transactions overlap as they like. A treap: each node knows which range below
-// it reaches furthest, so that what ends before a key is passed by as a whole.
+// Ranges of different transactions may overlap. A treap: each node knows which range below it
+// reaches furthest, so whole subtrees that end before a key are skipped.
 //
 // A range is [low, high) in the byte order of keys; a key k alone is [k, k + one zero byte),
 // because keys delimit themselves. Thread safety: none; guarded by its owner.
@@ -25,8 +25,8 @@ struct KeyRange {
   std::string low;
   std::string high;        ///< ignored if `unbounded`
   bool unbounded = false;  ///< reaches beyond every key
-  /// The key `low` itself, and the one that ends at `high`: only inserts of it are held back, a
-  /// record with that key is not locked.
+  /// The key `low` itself, and the one that ends at `high`: only its insertion is blocked, a record
+  /// with that key is not locked.
   bool first_is_gap = false;
   bool last_is_gap = false;
   LockMode mode = LockMode::kShared;
@@ -50,7 +50,7 @@ struct KeyRange {
   [[nodiscard]] bool Contains(Bytes key) const {
     return CompareBytes(AsBytes(low), key) <= 0 && EndsBehind(key);
   }
-  /// REQUIRES: Contains(key). False for a key at an edge of which only inserts are held back.
+  /// REQUIRES: Contains(key). False for a key at an edge that blocks only inserts.
   [[nodiscard]] bool LocksRecord(Bytes key) const {
     ROWAN_DCHECK(Contains(key));
     if (first_is_gap && EqualBytes(AsBytes(low), key)) return false;
@@ -61,7 +61,7 @@ struct KeyRange {
   }
 };
 
-/// Into and out of the list of its owner.
+/// Adds a range to the list of its owner.
 inline void PushRange(KeyRange** list, KeyRange* range) {
   range->owner_next = *list;
   if (*list != nullptr) (*list)->owner_previous = range;
@@ -85,7 +85,7 @@ class KeyRangeTree {
   KeyRangeTree(const KeyRangeTree&) = delete;
   KeyRangeTree& operator=(const KeyRangeTree&) = delete;
 
-  /// The caller keeps the range while it is in the tree, and does not change its `low`.
+  /// The caller keeps the range alive while it is in the tree, and does not change its `low`.
   void Insert(KeyRange* range);
   void Remove(KeyRange* range);
   /// The range's end moved to the right.
@@ -98,7 +98,7 @@ class KeyRangeTree {
   void ForEachMeeting(Bytes low, const Bytes* high, Visit visit) const {
     VisitBelow(root_, low, high, visit);
   }
-  /// Of the ranges that contain the key.
+  /// As above, for ranges that contain the key.
   template <typename Visit>
   void ForEachAt(Bytes key, Visit visit) const {
     ForEachMeeting(key, &key, [&](KeyRange* range) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LockBucket: the queues of all keys with one hash value, in one chain of requests, and who is
-// granted what in them. Invariants: lock_table.h, 1 and 2.
-// Thread safety: the latch is held by the caller, exclusively for what changes the chain.
+// LockBucket: the queues of all keys with one hash value, in one chain of requests, and which of
+// these are granted. Invariants: lock_table.h, 1 and 2.
+// Thread safety: the caller holds the latch, exclusively for changes of the chain.
 #pragma once
 
 #include <atomic>
@@ -47,22 +47,22 @@ struct alignas(32) LockBucket {
 
   /// First waiting request of the key, upgrade or not; or nullptr.
   [[nodiscard]] LockRequest* FirstWaiting(LockKey key) const ROWAN_REQUIRES(latch);
-  /// The transaction's granted request that gives it all that is asked for, or nullptr.
+  /// The transaction's granted request that already covers the request, or nullptr.
   [[nodiscard]] LockRequest* FindCovering(const Txn* txn, LockKey key, LockMode mode,
                                           LockKind kind) const ROWAN_REQUIRES(latch);
   /// Stops where the answer can no longer change: an own lock covers it all, or a waiting request
   /// blocks it.
   [[nodiscard]] QueueScan Scan(const LockAttempt& attempt) const ROWAN_REQUIRES(latch);
 
-  /// Into the queue of its key and its owner's list.
+  /// Adds it to the queue of its key and to its owner's list.
   void AddGranted(LockRequest* request) ROWAN_REQUIRES(latch);
   void AddWaiting(LockRequest* request) ROWAN_REQUIRES(latch);
-  /// Out of its queue and its owner's list; grants what it was in the way of. REQUIRES: called by
-  /// the owner.
+  /// Takes it out of its queue and its owner's list; grants the requests that it blocked. REQUIRES:
+  /// called by the owner.
   void Remove(LockRequest* request, WakeList* wakes) ROWAN_REQUIRES(latch);
-  /// Makes a granted request another transaction's. REQUIRES: called by the owner.
+  /// Transfers a granted request to another transaction. REQUIRES: called by the owner.
   void HandOver(LockRequest* request, Txn* to) const ROWAN_REQUIRES(latch);
-  /// Out of its queue only. REQUIRES: nobody waits for it.
+  /// Takes it out of its queue only. REQUIRES: no request waits for it.
   void Unlink(LockRequest* request) ROWAN_REQUIRES(latch);
 
  private:
@@ -70,8 +70,8 @@ struct alignas(32) LockBucket {
   [[nodiscard]] LockRequest* FirstAfterUpgrades(LockKey key) const ROWAN_REQUIRES(latch);
   /// Invariant 1 of lock_table.h, for assertions.
   [[nodiscard]] bool GrantedStandFirst(LockKey key) const ROWAN_REQUIRES(latch);
-  /// Grants every waiting request of the key that nothing blocks. `record` and `gap` say
-  /// which parts the request that went away had.
+  /// Grants every waiting request of the key that nothing blocks. `record` and `gap` say which
+  /// parts the removed request had.
   void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes) ROWAN_REQUIRES(latch);
 };
 static_assert(sizeof(LockBucket) == 32);
@@ -79,7 +79,7 @@ static_assert(sizeof(LockBucket) == 32);
 /// The hash table of the lock table. Never grows.
 class LockBuckets {
  public:
-  /// As many as make short chains when locks take that much memory.
+  /// Sized so that chains stay short when locks take that much memory.
   explicit LockBuckets(uint64_t memory_bytes_max);
 
   [[nodiscard]] LockBucket* Of(LockKey key) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LockFolding: how much memory locks may take, and how a transaction with many entries gives them
-// up for folded locks. A record is folded under the latch of its bucket while nobody waits for it,
-// so a search for it finds it in one of the two places.
+// LockFolding: how much memory locks may take, and how a transaction with many entries exchanges
+// them for folded locks. A record is folded under the latch of its bucket while no request waits
+// for it, so a search finds it in one of the two places.
 // Thread safety: all members; a transaction is passed by the thread that runs it.
 #pragma once
 
@@ -27,11 +27,11 @@ class LockFolding {
   [[nodiscard]] uint64_t memory_bytes() const {
     return pool_->memory_bytes() + folded_->memory_bytes();
   }
-  /// May the transaction not have more?
+  /// True if the transaction may get no more locks.
   [[nodiscard]] bool IsFullFor(const Txn* txn) const;
   /// Folds the older record locks of a transaction that has many entries. kLockTableFull.
   Status FoldOld(Txn* txn);
-  /// The piece joins the transaction's ranges; it holds `records` more records. kLockTableFull.
+  /// Adds the piece to the transaction's ranges; it holds `records` more records. kLockTableFull.
   Status Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece, uint64_t records);
 
  private:

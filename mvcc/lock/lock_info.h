@@ -11,11 +11,11 @@
 namespace rowan {
 
 struct LockInfo {       ///< for INFORMATION_SCHEMA
-  TxnId owner;          ///< kNoTxn: has written nothing
+  TxnId owner;          ///< kNoTxn: it has written nothing
   uint64_t thread = 0;  ///< Txn::thread
   IndexId index;
   uint64_t key_hash = 0;  ///< 0 for a range
-  /// Bytes of the key, known if somebody waits for it; of a range where it begins.
+  /// Bytes of the key, known if a transaction waits for it; of a range, its beginning.
   std::string key{};
   std::string range_end{};  ///< first key after a range; empty: it has no end
   LockMode mode = LockMode::kShared;

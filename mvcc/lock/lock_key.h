@@ -16,7 +16,7 @@ struct LockKey {
 
   constexpr bool operator==(const LockKey&) const = default;
 };
-/// A lock key with the key itself, which ranges are asked by. The caller keeps the bytes.
+/// A lock key with the key itself, with which ranges are searched. The caller keeps the bytes.
 struct LockTarget : LockKey {
   LockTarget(LockKey id, Bytes key_bytes = {}) : LockKey(id), key(key_bytes) {}
   Bytes key;

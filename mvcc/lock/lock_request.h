@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LockRequest: one entry of the lock table, granted or waiting, and the futex its owner sleeps on.
-// Requests are type-stable (lock_request_pool.h), so that waking a request's sleeper by address
-// needs no life-time rule. Thread safety: fields as noted; the functions from any thread.
+// Requests are type-stable (lock_request_pool.h), so waking a request's sleeper by address needs no
+// lifetime rule. Thread safety: fields as noted; the functions from any thread.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace rowan {
 struct Txn;
 
 struct alignas(64) LockRequest {
-  /// Bit of `word`: granted. The bits above count calls to look again, so that a sleeper on the
-  /// futex never misses one between its look at the flags and going to sleep.
+  /// Bit of `word`: granted. The bits above count calls to look again, so that a sleeper never
+  /// misses one between checking the flags and going to sleep.
   static constexpr uint32_t kGranted = 1;
   static constexpr uint32_t kLookAgain = 2;
 
@@ -29,13 +29,13 @@ struct alignas(64) LockRequest {
   std::atomic<uint32_t> word{0};  ///< futex; kGranted is set under the bucket latch
   LockMode mode = LockMode::kShared;
   LockKind kind = LockKind::kRecord;
-  bool upgrade = false;  ///< owner holds the record already: waits for granted locks only
-  uint8_t holds = 1;     ///< successful TryLocks not taken back; sticks at 255. Bucket latch
+  bool upgrade = false;  ///< its owner already holds the record: it waits for granted locks only
+  uint8_t holds = 1;     ///< successful TryLocks not undone; sticks at 255. Bucket latch
 
   [[nodiscard]] bool granted() const {
     return (word.load(std::memory_order_acquire) & kGranted) != 0;
   }
-  /// Does it, standing before `waiter` in a queue, keep it waiting? Bucket latch.
+  /// Does it block `waiter`, which stands after it in the queue? Bucket latch.
   [[nodiscard]] bool Blocks(const LockRequest& waiter) const;
   /// Without the key.
   [[nodiscard]] LockInfo Describe() const;
@@ -43,8 +43,8 @@ struct alignas(64) LockRequest {
   void Wake();
   /// Wakes it although nothing was granted: a flag of the owner changed.
   void WakeToLook();
-  /// Returns on a wake-up, after `nanos`, or at once when the word is no longer `expected`;
-  /// callers look again.
+  /// Returns on a wake-up, after `nanos`, or at once when the word is no longer `expected`; callers
+  /// check again.
   void Sleep(uint32_t expected, uint64_t nanos);
 };
 static_assert(sizeof(LockRequest) == 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LockRequestPool: where lock requests come from. Their memory is never given back before the pool
-// goes. Sharded by thread. Thread safety: all members.
+// LockRequestPool: where lock requests come from. Their memory is freed only with the pool. Sharded
+// by thread. Thread safety: all members.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class LockRequestPool {
   LockRequestPool() = default;
   ~LockRequestPool();
 
-  /// nullptr when there is no free one and `may_grow` is false.
+  /// nullptr when none is free and `may_grow` is false.
   LockRequest* Acquire(bool may_grow);
   void Release(LockRequest* request);
   [[nodiscard]] uint64_t in_use() const;

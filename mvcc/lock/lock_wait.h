@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LockWait: waiting for a row lock. A sleeper waits on the futex of its own request; whoever grants
-// sets the granted bit under the bucket latch and wakes by address afterwards, so nobody touches a
-// transaction that may be gone. Kills and deadlock victims are woken under the graph mutex, which a
-// sleeper has to pass before it leaves.
+// LockWait: waiting for a row lock. A sleeper waits on the futex of its own request; the granting
+// thread sets the granted bit under the bucket latch and wakes by address afterwards, so it never
+// touches a transaction that may be gone. Kills and deadlock victims are woken under the graph
+// mutex, which a sleeper has to pass before it leaves.
 // Thread safety: all members. Order: graph mutex -> bucket latch.
 #pragma once
 
@@ -31,7 +31,7 @@ class LockWait {
 
  private:
   Status WaitUnlessGranted(Txn* txn, LockRequest* request);
-  /// Publishes the edge, tells whom it concerns, and searches; again with `txn` published already.
+  /// Publishes the edge, notifies the hooks, and searches; also with `txn` published already.
   /// False: `txn` has to give up.
   bool PublishAndSearch(Txn* txn, LockRequest* request);
   /// Until granted (Ok) or given up.

@@ -10,9 +10,9 @@ struct LockWaitHooks {
   /// use its processor.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
-  /// A replication worker cannot go on before another one has ended its transaction; both as
-  /// LockOwner::replica_worker has them. Called when the wait begins, and again from time to time.
-  /// Both live until it returns. REQUIRES: it does not come back to the lock table.
+  /// A replication worker must wait until another has ended its transaction; both are values of
+  /// LockOwner::replica_worker. Called when the wait begins, and again from time to time. Both live
+  /// until it returns. REQUIRES: it does not call the lock table.
   void (*worker_blocked)(void* waiter, void* holder) = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// QueueSummary: answers "does this conflict with anybody else in the queue" in constant time per
-// request, however long the queue is. Thread safety: none; lives on the stack of a walk.
+// QueueSummary: answers "does this conflict with another transaction in the queue" in constant time
+// per request, however long the queue is. Thread safety: none; lives on the stack of a walk.
 #pragma once
 
 #include "mvcc/lock/lock_mode.h"
@@ -9,7 +9,7 @@ namespace rowan {
 
 struct Txn;
 
-/// A set of transactions of which only "is there another than me" is ever asked.
+/// A set of transactions that answers only "is there another than me".
 class OwnerSet {
  public:
   void Add(const Txn* owner) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadRanges: which keys optimistic serializable transactions have read, and which they looked for
-// in vain: key ranges, in the trees that locked ranges use, too. Nobody waits for one; whoever
-// changes a key asks who has read it. Ranges of one transaction that meet become one; when memory
-// is short, those that are next to each other do, the nearest ones first.
+// ReadRanges: which keys optimistic serializable transactions have read or looked for in vain: key
+// ranges, in the same kind of tree as locked ranges. No transaction waits for one; a writer of a
+// key asks which have read it. Ranges of one transaction that meet become one; when memory is
+// short, neighbouring ones do, the nearest first.
 //
-// Who changes an entry asks under the exclusive latch of its leaf; who reads notes the range before
+// A writer of an entry asks under the exclusive latch of its leaf; a reader notes the range before
 // it latches the first leaf. So either the change finds the range, or the read meets the change.
-// Order: page -> this -> ConflictGraph. Thread safety: all members; a transaction's own ranges are
-// changed by the thread that runs it only, and released by the one that forgets it.
+// Order: page -> this -> ConflictGraph. Thread safety: all members; only the thread that runs a
+// transaction changes its ranges, and only the one that forgets it releases them.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct ReadHoldings {
   IndexId index;
   /// By where they begin; no two meet.
   std::map<std::string_view, ReadRange*> ranges;
-  /// List through owner_next: scans under way, of which less may be left.
+  /// List through owner_next: scans under way, which may turn out shorter.
   KeyRange* open = nullptr;
 };
 
@@ -64,13 +64,13 @@ class ReadRanges {
 
   /// The piece is read.
   void Add(SerialTxn* reader, IndexId index, const ReadPiece& piece);
-  /// A scan of the piece begins, which may end early: Close follows.
+  /// Begins a scan of the piece, which may end early: Close follows.
   OpenRead Open(SerialTxn* reader, IndexId index, const ReadPiece& piece);
-  /// The scan comes to more, or to other bounds than it thought. REQUIRES: from Open, not null.
+  /// The scan reaches further, or other bounds, than announced. REQUIRES: from Open, not null.
   void Resize(const OpenRead& read, const ReadPiece& piece);
-  /// What was read of it. REQUIRES: from Open of the same transaction, which has not ended.
+  /// Records what was read. REQUIRES: from Open of the same transaction, which has not ended.
   void Close(const OpenRead& read, const ReadPiece& piece);
-  /// False: nobody but `own` has read in this index what a change would have to know of.
+  /// False: in this index no transaction but `own` has read what a change must respect.
   [[nodiscard]] bool AnyOfOthers(const SerialTxn& own, IndexId index) const;
   /// Calls visit(SerialTxn*) for each range that holds the key; its transaction stays during the
   /// call.
@@ -83,12 +83,12 @@ class ReadRanges {
           key, [&](KeyRange* range) { visit(static_cast<ReadRange*>(range)->holdings->reader); });
     }
   }
-  /// In each index that has more than one range of the reader, half of the gaps between them count
-  /// as read, too: the smallest ones. False: there are none.
+  /// In each index where the reader has more than one range, fills the smaller half of the gaps
+  /// between them. False: there are none.
   bool MergeNearest(SerialTxn* reader);
-  /// What `from` has read, `into` has read from then on; a concurrent question does not miss both.
+  /// `into` takes over what `from` has read; a concurrent question does not miss both.
   void MoveTo(SerialTxn* into, SerialTxn* from);
-  /// Everything of it; nobody finds it from then on.
+  /// Releases everything it has read; it is not found from then on.
   void Release(SerialTxn* reader);
 
   [[nodiscard]] uint64_t memory_bytes() const {
@@ -107,7 +107,7 @@ class ReadRanges {
     std::unordered_map<uint64_t, std::unique_ptr<IndexReads>> indexes ROWAN_GUARDED_BY(latch);
   };
   static constexpr size_t kShards = 64;
-  /// Indexes share a counter only where there are very many.
+  /// Indexes share a counter only if there are very many.
   static constexpr size_t kCounters = 4096;
 
   [[nodiscard]] std::atomic<uint32_t>& CountOf(IndexId index) const {

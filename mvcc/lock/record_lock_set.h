@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RecordLockSet: the record locks of one transaction in one index and mode when they are many, as
-// a set of hashes: 5 to 7 bytes each, whatever the keys are. Of a hash 42 bits are kept: a key that
-// is taken for another one by mistake (one in 400,000 asked for with ten million in the set) is
-// waited for without need, as with a collision in the lock table. Nothing is ever taken out.
+// a set of hashes: 5 to 7 bytes each, whatever the keys are. 42 bits of a hash are kept: a key
+// mistaken for another (one query in 400,000 with ten million in the set) causes a needless wait,
+// like a collision in the lock table. Nothing is ever removed.
 // Thread safety: none; guarded by its owner.
 #pragma once
 

@@ -17,7 +17,7 @@ class WakeList {
   WakeList(const WakeList&) = delete;
   WakeList& operator=(const WakeList&) = delete;
 
-  /// May wake at once when there are many.
+  /// May wake some at once when there are many.
   void Add(LockRequest* request) {
     if (count_ == kRoom) WakeAll();
     requests_[count_++] = request;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Purge: removes what committed transactions left behind once every snapshot sees them. Workers
-// share the undo streams by number, and help with large transactions. In a stream they go in commit
-// order, across streams in any: each record's purge looks at the row itself and does nothing if
-// somebody else changed it since.
+// Purge: removes what committed transactions left once every snapshot sees them. Workers share the
+// undo streams by number, and help with large transactions. Purge goes through a stream in commit
+// order, across streams in any order: each record's purge looks at the row itself and does nothing
+// if it was changed since.
 // Thread safety: all members; a worker number is used by one thread at a time.
 #pragma once
 
@@ -27,29 +27,29 @@ class Purge {
   void SetApplier(UndoApplier* applier) { applier_ = applier; }
 
   /// One unit for worker `worker` of `workers`, as much as the budget allows, of transactions with
-  /// a CSN below `horizon`. True if there may be more to do. A stream that fails keeps no other one
-  /// from its turn. Its failure is returned once, and again by units that get on nowhere else.
+  /// a CSN below `horizon`. True if there may be more to do. A failing stream does not delay the
+  /// others. Its failure is returned once, and again by units that make no progress elsewhere.
   Result<bool> RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget);
-  /// Where purge has to wait for old snapshots: removes what none of them sees. One unit like the
-  /// above; the caller keeps the horizon where it is.
+  /// Where purge must wait for old snapshots: removes what none of them sees. One unit, as above;
+  /// the caller keeps the horizon where it is.
   Result<bool> LookAhead(uint32_t worker, uint32_t workers, const OldSnapshots& old,
                          WorkBudget* budget);
   /// What a committed transaction of a temporary instance left, as much as the budget allows: the
-  /// next one with its stream goes on. REQUIRES: its stream not released.
+  /// next transaction with its stream continues. REQUIRES: its stream is not released.
   Status PurgeOwn(const Txn* txn, WorkBudget* budget);
 
  private:
-  /// With the large transactions of other workers' streams; `*helped`: with one at least. The first
-  /// failure.
+  /// Helps with large transactions of other workers' streams; `*helped`: with at least one. Returns
+  /// the first failure.
   Status HelpOthers(WorkBudget* budget, bool* helped);
-  /// In one stream; adds to `*purged`. False: the budget was used up inside of a transaction.
+  /// Purges one stream; adds to `*purged`. False: the budget ran out within a transaction.
   Result<bool> PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget, uint32_t* purged);
 
   UndoStreams* const streams_;
   UndoApplier* applier_ = nullptr;
   static constexpr uint32_t kCursors = 64;
   std::array<std::atomic<uint32_t>, kCursors> cursors_{};        ///< per worker: its next stream
-  std::array<std::atomic<uint32_t>, kCursors> ahead_cursors_{};  ///< the same of LookAhead
+  std::array<std::atomic<uint32_t>, kCursors> ahead_cursors_{};  ///< the same for LookAhead
 };
 
 }  // namespace rowan

@@ -11,8 +11,8 @@ namespace rowan {
 inline constexpr SettingLimits<uint32_t> kPurgeWorkersLimits{1, 32};
 
 struct PurgeOptions {
-  /// Below the limit, 0: tests drive purge themselves. Two, because one gets too little time to
-  /// keep up where more sessions write than there are processors.
+  /// Below the limit; 0: tests drive purge themselves. Two, because one cannot keep up where more
+  /// sessions write than there are processors.
   uint32_t workers = 2;
 };
 

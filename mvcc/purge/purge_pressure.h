@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PurgePressure: keeps writers from outrunning purge for long. The backlog is the number of undo
-// records that purge could pass and has not; what an old snapshot keeps does not count, because
+// records that purge could process and has not; what an old snapshot keeps does not count, because
 // waiting would not help. While it is above the limit and grows, each page of undo that a
 // transaction fills costs it a delay that doubles; while it shrinks the delay fades. So writers
 // settle at the rate of purge, each slowed by what it writes, and statements that write little

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoLookahead: looks at committed transactions that purge may not pass yet, because an old
-// snapshot sees less than they did. Each record is handed out once, whatever becomes of it; nothing
-// of the stream changes, and purge comes to the same records later. Where it stands is kept in
-// memory: a restart has no old snapshots. Thread safety: all members; one thread works in a stream
-// at a time, here or in UndoPurge.
+// UndoLookahead: looks at committed transactions that purge may not process yet, because an old
+// snapshot does not see them. Each record is handed out once, whatever becomes of it; the stream
+// does not change, and purge reaches the same records later. The position is kept in memory: after
+// a restart there are no old snapshots. Thread safety: all members; one thread works in a stream at
+// a time, here or in UndoPurge.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ class ByteArena {
  public:
   void Clear() { size_ = 0; }
   [[nodiscard]] size_t size() const { return size_; }
-  /// Room for so many bytes after all others, until the next call; Commit makes some of them stay.
+  /// Room for this many more bytes, until the next call; Commit keeps some of them.
   std::byte* Reserve(size_t bytes) {
     if (bytes > capacity_ - size_) [[unlikely]]
       Grow(bytes);

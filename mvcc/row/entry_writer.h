@@ -18,8 +18,8 @@
 //   3 delete B   A c=C d=T, B c=T d=T
 //   4 insert A   A c=C,     B c=T d=T     <- commit: purge of 3 removes B, purge of 1 finds no mark
 // Rollback to any point undoes 4, 3, 2, 1 in that order, and each step finds exactly the state that
-// its record left, because the steps between were undone before. A creator that is seen by all is
-// dropped when an entry is marked; that is no change that rollback would have to repeat.
+// its record left, because later steps are already undone. A creator that is seen by all is dropped
+// when an entry is marked; that is no change that rollback would have to repeat.
 //
 // Which entries of a key can be live: the plain one or the one with the largest repeat, because a
 // new entry takes the plain key if it is free, else the next repeat after all others, and only
@@ -51,14 +51,14 @@ class EntryWriter {
  public:
   explicit EntryWriter(TxnManager* manager) : manager_(manager), unique_(manager) {}
 
-  /// kDuplicate: another live entry has the same unique value. A computed entry that the row has
-  /// already stays.
+  /// kDuplicate: another live entry has the same unique value. A computed entry that the row
+  /// already has stays.
   Status Insert(Txn* txn, Index* index, const IndexEntry& entry,
                 LockMode duplicate_mode = LockMode::kShared);
   /// Delete-marks the live entry with this key. kNotFound.
   Status Delete(Txn* txn, Index* index, Bytes key);
 
-  /// Replaces the payload of our own live entry whose key stays equal but whose original bytes
+  /// Replaces the payload of our own live entry when its key stays equal but its original bytes
   /// change (collation-equal values): delete + insert next to it when others may still see the old
   /// payload. kNotFound.
   Status ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry);
@@ -83,7 +83,7 @@ class EntryWriter {
   std::vector<std::byte> scratch_;   ///< the value being written, header first
   std::vector<std::byte> tree_key_;  ///< key with repeat
   std::vector<std::byte> value_end_;
-  std::unique_ptr<Cursor> cursor_;  ///< to find the last repeat of a key; made at first use
+  std::unique_ptr<Cursor> cursor_;  ///< to find the last repeat of a key; made on first use
 };
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ExtensionApplier: what rollback and purge do with undo records of engine/. Thread safety: all
+// ExtensionApplier: how rollback and purge handle undo records of engine/. Thread safety: all
 // members.
 #pragma once
 

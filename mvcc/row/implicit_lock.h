@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Implicit locks: the transaction id in a row or entry is an exclusive record lock of the one that
-// is still active under it. These functions ask for it, and for what others have locked explicitly,
-// of an entry on a latched leaf. Thread safety: all functions.
+// Implicit locks: the transaction id in a row or entry is an exclusive record lock while that
+// transaction is active. These functions check it, and explicit locks of others, for an entry on a
+// latched leaf. Thread safety: all functions.
 #pragma once
 
 #include "base/ids.h"
@@ -22,9 +22,9 @@ Status LockImplicit(TxnManager* manager, Txn* txn, TxnId holder, const LockTarge
 /// Before a row or entry becomes ours by writing to it: respects explicit locks of others, and
 /// makes no entry when there are none. Ok or kLockWait or an error.
 Status LockExplicit(TxnManager* manager, Txn* txn, const LockTarget& key);
-/// Before an entry with this key comes to life, new or in the place of a dead one: respects what
-/// others have locked of the gap, too. Call under the exclusive latch of the leaf it goes to: a
-/// scan that read the leaf before has covered its way there under the same latch.
+/// Before an entry with this key comes to life, new or replacing a dead one: respects others' gap
+/// locks, too. Call under the exclusive latch of the leaf it goes to: a scan that read the leaf
+/// before has covered its way there under the same latch.
 Status LockInsert(TxnManager* manager, Txn* txn, const LockTarget& key);
 
 /// Before a row or entry with this key (without repeat) is changed, and after its locks: whether
@@ -34,7 +34,7 @@ inline Status CheckReaders(TxnManager* manager, Txn* txn, IndexId index, Bytes k
   return txn->serial == nullptr ? Status::Ok() : manager->serial()->CheckWrite(txn, index, key);
 }
 
-/// kDuplicate, which tells an optimistic transaction that the key is there: it has read it.
+/// kDuplicate; records for an optimistic transaction that it has read this key.
 Status NoteDuplicate(TxnManager* manager, Txn* txn, IndexId index, Bytes key);
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Index: what transactions need to know of one index. Kept alive by shared_ptr while an
+// Index: what transactions need to know about an index. Kept alive by shared_ptr while an
 // operation, rollback or purge uses it; `dropped` tells latecomers to skip.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One entry of a secondary index, as its users encode it: what goes into the tree is this after a
-// header (mvcc/row/row_header.h). Plain data.
+// One entry of a secondary index, as its users encode it; in the tree it follows a header
+// (mvcc/row/row_header.h). Plain data.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct IndexEntry {
   uint32_t index = 0;  ///< number of the index in its table, >= 1; 0 where the index is given
   Bytes key{};         ///< index columns + clustered key
   Bytes payload{};     ///< original bytes that the key loses
-  /// So many first bytes of the key are the unique value; 0: not unique, or it holds a NULL.
+  /// The first bytes of the key that are the unique value; 0: not unique, or it holds a NULL.
   uint32_t unique_prefix_bytes = 0;
-  /// Made of more than the row: the row may have another one, which was made under other conditions
-  /// (in MySQL: an expression that depends on settings of the session).
+  /// Made of more than the row: the row may have another one, made under other conditions (in
+  /// MySQL: an expression that depends on session settings).
   bool computed = false;
 };
 
-/// The same with bytes of its own, which are reused.
+/// The same with its own bytes, which are reused.
 struct EncodedEntry {
   std::vector<std::byte> key{};
   std::vector<std::byte> payload{};

@@ -16,7 +16,7 @@ class IndexResolver {
   virtual ~IndexResolver() = default;
   /// nullptr when the index no longer exists. Thread-safe; may read the catalog.
   virtual std::shared_ptr<Index> FindIndex(IndexId index) = 0;
-  /// After FindIndex found nothing: true if the index exists and only could not be opened.
+  /// After FindIndex found nothing: true if the index exists but could not be opened.
   virtual bool IndexExists(IndexId /*index*/) { return false; }
   /// After FindIndex found nothing: Ok when there is no such index, else why it cannot be opened.
   /// kNotFound: its file is missing.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// InvisibleVersionPurge: removes what a committed transaction deleted although old
-// snapshots are open that do not see the deletion: where they do not see what was there before
-// either. A row or entry that came and went between two snapshots is seen by nobody, now or later.
-// That keeps the front of a queue short while a report runs.
+// InvisibleVersionPurge: removes what a committed transaction deleted although open old snapshots
+// do not see the deletion: where they do not see the deleted version either. No snapshot, now or
+// later, sees a row or entry that came and went between two snapshots. That keeps the front of a
+// queue short while a report runs.
 //
-// A row is looked at version by version, back to the first one that every blind snapshot sees, or
-// to the insert. The undo records on the way are there: none of those versions is visible to all,
-// and the caller keeps the horizon of purge where it is. Thread safety: all members.
+// A row is examined version by version, back to the first one that every blind snapshot sees, or to
+// the insert. The undo records on the way exist: none of those versions is visible to all, and the
+// caller keeps the purge horizon where it is. Thread safety: all members.
 #pragma once
 
 #include "base/ids.h"

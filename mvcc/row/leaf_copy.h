@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Copies entries of a leaf on which every entry is decided by its delete mark alone: one pass over
-// the slots, which most rows that anybody reads go through. Thread safety: the scan's.
+// the slots, the path of most rows that are read. Thread safety: the scan's.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace rowan {
 
-/// Adds the live ones among `slots` entries of the latched leaf to the batch, from the one under
-/// the tree cursor on in the direction of the scan, while the batch has room. `*looked`: at how
-/// many it has looked then.
+/// Adds the live ones among `slots` entries of the latched leaf to the batch, starting at the tree
+/// cursor in the direction of the scan, while the batch has room. `*looked`: how many entries were
+/// examined.
 Status CopyDecided(ScanState* scan, size_t slots, size_t* looked);
 
 }  // namespace rowan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LockingScan: locking reads: row by row, always the newest version. The lock is asked for under
-// the leaf latch; when it is granted at once the row is what it locks. When we have to sleep, the
-// latch is released and the walk comes back to the same key afterwards and looks again (the lock is
-// ours by then, unless the entry is gone or dead, which leaves a harmless lock on its key).
+// the leaf latch; when it is granted at once, it covers this very row. To sleep, the scan releases
+// the latch; afterwards it returns to the same key and looks again (the lock is ours by then,
+// unless the entry is gone or dead, which leaves a harmless lock on its key).
 //
 // What is ours already (the last writer is this transaction) needs no entry in the lock table.
 // Thread safety: one thread.
@@ -31,16 +31,16 @@ class LockingScan {
   /// The entry with exactly this key. kNotFound, kSkipped (locked by another, SKIP LOCKED). With
   /// `lock_gaps` a key that is not there is locked against inserts.
   Status Get(Bytes key, Status positioned);
-  /// Collect for a row that a semi-consistent scan has read without its lock.
+  /// As Collect, for a row that a semi-consistent scan has read without its lock.
   Status CollectLocked(Status positioned);
   void UnlockCurrent();
-  /// The current row is a committed version of a row that another has locked.
+  /// The current row is a committed version of a row that another transaction has locked.
   [[nodiscard]] bool current_is_unlocked() const { return current_is_unlocked_; }
 
  private:
   Status GetExisting(Bytes key, Status positioned);
   /// Locks and copies the entry under the tree cursor. kNotFound: dead; kSkipped, kLockWait. With
-  /// `semi_consistent` a row that is locked by another is copied as its last commit left it.
+  /// `semi_consistent` a row locked by another transaction is copied as last committed.
   Status LockCandidate(bool semi_consistent);
   Status LockRow(bool semi_consistent);
   Status CopyCommitted(const ClusteredHeader& header, Bytes row);
@@ -51,7 +51,7 @@ class LockingScan {
   /// kDeadlock: the transaction's snapshot shows the dead entry, and that matters (newer_row.h).
   /// A dead entry is under the tree cursor. kNotFound, unless covering its key fails.
   Status PassDead(Bytes key);
-  Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was
+  Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back where it was
 
   ScanState* const scan_;
   RangeCover cover_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rows newer than a transaction's snapshot, where Txn::refuses_newer_rows asks for it: who locks or
-// writes one would go by a state that the snapshot does not show, and undo what others did
-// meanwhile without having seen it. It fails with kDeadlock instead, and can only be rolled back,
-// so that its next try has a fresh snapshot: the first to commit wins. What was locked before the
-// snapshot was taken cannot be newer. Thread safety: the transaction's thread.
+// Rows newer than a transaction's snapshot, where Txn::refuses_newer_rows is set: locking or
+// writing one would act on a state that the snapshot does not show, and undo concurrent changes
+// without having seen them. So it fails with kDeadlock, and the transaction can only be rolled
+// back, so that its retry has a fresh snapshot: the first to commit wins. What was locked before
+// the snapshot was taken cannot be newer. Thread safety: the transaction's thread.
 #pragma once
 
 #include "base/ids.h"
@@ -20,20 +20,19 @@ inline bool IsNewerRow(const TxnManager& manager, const Txn& txn, TxnId writer) 
          !manager.IsVisible(txn.snapshot, writer, txn.txn_id());
 }
 
-/// What to answer then.
+/// The error in that case.
 inline Status RefuseNewerRow(Txn* txn) {
   txn->rollback.required = Code::kDeadlock;
   return Status(Code::kDeadlock, "the row was changed after the transaction's snapshot was taken");
 }
 
-/// Of a row that is locked now and whose last change `writer` made.
+/// For a row that is now locked and whose last change `writer` made.
 inline Status CheckNotNewer(const TxnManager& manager, Txn* txn, TxnId writer) {
   return IsNewerRow(manager, *txn, writer) ? RefuseNewerRow(txn) : Status::Ok();
 }
 
-/// Of an entry, locked too, that is marked as deleted: it is nothing to a snapshot after which it
-/// came and went, but an optimistic transaction that found nothing has to know the one that was
-/// there.
+/// For a locked entry that is marked as deleted: a snapshot after which it came and went need not
+/// know it, but an optimistic transaction that found nothing has to know the entry that was there.
 inline Status CheckGoneNotNewer(TxnManager* manager, Txn* txn, TxnId creator, TxnId deleter) {
   if (!IsNewerRow(*manager, *txn, creator)) return CheckNotNewer(*manager, txn, deleter);
   if (txn->serial == nullptr) return Status::Ok();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadCounts: what a scan looked at, and what it copied with its neighbours for nothing.
+// ReadCounts: what a scan examined, and what it copied in vain.
 // Thread safety: plain values.
 #pragma once
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadNote: what a cursor's scan tells optimistic serializability (mvcc/lock/serial_txns.h) that it
-// reads. For other transactions each call is one test of a pointer.
+// ReadNote: what a cursor's scan reports as read to optimistic serializability
+// (mvcc/lock/serial_txns.h). For other transactions each call is one test of a pointer.
 //
-// Rule: before a leaf is latched, or under the latch of the one whose keys were not noted before, a
-// note covers all that is read by looking there: from where the scan stood up to the end of that
-// leaf. So a change of a key in between finds the note, or was made before the scan met its leaf.
-//   - A consistent scan that comes to a leaf beyond its note lets the note grow to the end of that
+// Rule: before a leaf is latched, or under the latch of the only one whose keys are not yet noted,
+// a note covers all that is read there: from where the scan stood to the end of that leaf. So a
+// change of a key in between finds the note, or was made before the scan reached its leaf.
+//   - A consistent scan that reaches a leaf beyond its note extends the note to the end of that
 //     leaf. If the entry before is in the leaf, too, no other leaf was passed, and the scan goes
-//     on; else it looks once more from where it stood. So it notes at most a leaf more than it
+//     on; else it looks once more from where it stood. So it notes at most one leaf more than it
 //     returns.
 //   - Locking scans, and those that count, note their whole range beforehand.
-// When a scan ends or starts again, what it did not come to is taken back.
+// When a scan ends or starts again, the part it did not reach is taken back.
 // Thread safety: one thread.
 #pragma once
 
@@ -26,7 +26,7 @@ class ReadNote {
  public:
   explicit ReadNote(ScanState* scan) : scan_(scan) {}
 
-  /// A scan that starts here, forwards as far as its end key. kDeadlock, as for all of these.
+  /// A scan that starts here, forwards up to its end key. kDeadlock, as for all of these.
   Status Start(const ScanStart& start) {
     return scan_->txn->serial == nullptr ? Status::Ok() : StartScan(start);
   }
@@ -48,17 +48,17 @@ class ReadNote {
     if (open_) Shorten();
   }
 
-  /// Memory ran out: what is noted may not reach as far as what was read.
+  /// Memory ran out: the note may not cover all that was read.
   void LetGo();
 
-  /// The note grows with the scan: Cover at each leaf, Pass before its latch is given back.
+  /// The note grows with the scan: Cover at each leaf, Pass before its latch is released.
   [[nodiscard]] bool growing() const { return growing_; }
-  /// `*positioned`: the tree cursor's way to the next entry, which may be looked for once more.
+  /// `*positioned`: the status of the tree cursor's move to the next entry, which may be repeated.
   Status Cover(Status* positioned);
   /// The scan has taken all up to the entry under the tree cursor.
   void Pass();
 
-  /// After a part of a scan: kDeadlock if what it met forbids the transaction to go on.
+  /// After a part of a scan: kDeadlock if what it met forbids the transaction to continue.
   [[nodiscard]] Status Check(Status status) const {
     if (scan_->txn->serial == nullptr || scan_->txn->rollback.required == Code::kOk) return status;
     return TxnManager::CheckUsable(*scan_->txn);
@@ -67,7 +67,7 @@ class ReadNote {
  private:
   Status StartScan(const ScanStart& start);
   Status Open(const ReadPiece& piece);
-  /// What a scan forwards from `low` on reads.
+  /// What a forward scan from `low` on reads.
   [[nodiscard]] ReadPiece ToEnd(Bytes low) const {
     return {.low = low, .high = scan_->end_key, .unbounded = !scan_->has_end()};
   }
@@ -89,15 +89,15 @@ class ReadNote {
   ScanState* const scan_;
   bool open_ = false;
   bool growing_ = false;
-  uint64_t number_ = 0;  ///< of the transaction: it may have ended since
+  uint64_t number_ = 0;  ///< the transaction's: it may have ended since
   OpenRead read_;
-  // What is noted; while nothing is, of a note that grows, where the scan starts.
+  // What is noted; for a growing note with nothing noted yet, where the scan starts.
   bool noted_ = false;
   bool unbounded_ = false;
   std::vector<std::byte> low_;
   std::vector<std::byte> high_;
-  // Of one that grows: the bound to reach in the direction of the scan, and the tree key from where
-  // to look on.
+  // For a growing note: the bound to reach in the direction of the scan, and the tree key to resume
+  // at.
   std::vector<std::byte> reach_;
   bool reach_unbounded_ = false;
   std::vector<std::byte> place_;

@@ -19,8 +19,8 @@ enum class ReadMode : uint8_t {
   kLockExclusive,
 };
 
-/// Finds the clustered key inside a secondary key: a part of it, or assembled in `*scratch`. False
-/// when the key is malformed.
+/// Finds the clustered key inside a secondary key: a part of that, or assembled in `*scratch`.
+/// False when the key is malformed.
 struct RowKeyFinder {
   using Find = bool (*)(const void* context, Bytes entry_key, std::vector<std::byte>* scratch,
                         Bytes* row_key);
@@ -31,8 +31,8 @@ struct RowKeyFinder {
 struct ReadOptions {
   ReadMode mode = ReadMode::kSnapshot;
   WaitPolicy wait_policy = WaitPolicy::kWait;
-  /// Locking scans lock the key ranges they cover, records and gaps; Get of a row that is not there
-  /// locks its key against inserts. For REPEATABLE READ and above.
+  /// Locking scans lock the key ranges they cover, records and gaps; Get of an absent row locks its
+  /// key against inserts. For REPEATABLE READ and above.
   bool lock_gaps = false;
   /// Scans of a clustered index do not wait for a row that another transaction has locked: they
   /// hand out its last committed version, unlocked (see VersionCursor::LockCurrent). Get waits.
@@ -41,7 +41,7 @@ struct ReadOptions {
   /// clustered key is taken to be the last part of the entry's key: ambiguous when its length
   /// varies.
   RowKeyFinder row_key{};
-  /// Of the index, if pages of it cannot be read and are to be gone around; outlives the scan.
+  /// The index's leaf directory, to bypass its unreadable pages; outlives the scan.
   const LeafDirectory* detour = nullptr;
 };
 

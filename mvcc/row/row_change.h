@@ -19,7 +19,7 @@
 
 namespace rowan {
 
-/// One change of one tree. `undo_bytes` may be raised by an attempt that returns kRestart.
+/// One change of one tree. An attempt that returns kRestart may raise `undo_bytes`.
 struct RowChange {
   TxnManager* manager = nullptr;
   Txn* txn = nullptr;
@@ -31,7 +31,7 @@ struct RowChange {
   LeafCleaner cleaner;
   LockTable* locks = nullptr;
 
-  /// Fills in what follows from the others.
+  /// Computes the members below from the arguments.
   RowChange(TxnManager* manager_, Txn* txn_, Index* index_, Bytes tree_key_);
 
   /// Ensures undo room and starts the mini-transaction.
@@ -66,9 +66,9 @@ Status RunChange(RowChange* change, Attempt attempt) {
   }
 }
 
-/// A leaf before and after an entry goes, under its latch: tells when it should be looked at for a
-/// merge, which is each time that it has become emptier by a sixteenth of the page. So a leaf that
-/// shrinks is looked at ten times at most, and in time, however many entries it has.
+/// Compares a leaf before and after an entry's removal, under its latch, to tell when to consider a
+/// merge: each time it has become emptier by a sixteenth of the page. So a shrinking leaf is
+/// considered ten times at most, and in time, however many entries it has.
 class LeafShrinkage {
  public:
   /// Before the removal.
@@ -84,7 +84,7 @@ class LeafShrinkage {
   const size_t before_bytes_;
 };
 
-/// Gives a leaf that became small back, if it fits a neighbour. Best effort. No latch held.
+/// Merges a leaf that became small, if it fits a neighbour. Best effort. No latch held.
 void MergeAfterRemoval(Index* index, Bytes tree_key);
 
 }  // namespace rowan

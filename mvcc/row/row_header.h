@@ -43,7 +43,7 @@ inline constexpr size_t kRepeatBytes = 4;
 
 enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
 enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasRepeat = 4 };
-/// An entry that no longer needs its creator.
+/// Cuts the creator from an entry that no longer needs it.
 inline constexpr ValueCut kCreatorCut{kEntryHasCreator, 1, 6};
 static_assert(kRowDeleted == kEntryMarked && kEntryDeleted == kEntryMarked,
               "scans and the visibility map test bit 0 of either header");
@@ -57,7 +57,7 @@ struct ClusteredHeader {
 struct SecondaryHeader {
   TxnId creator;            ///< kNoTxn: visible to all
   TxnId deleter;            ///< kNoTxn: not delete-marked
-  bool has_repeat = false;  ///< the tree key ends in an repeat
+  bool has_repeat = false;  ///< the tree key ends in a repeat
   size_t size_bytes = 1;
 };
 
@@ -71,7 +71,7 @@ inline bool ParseClustered(Bytes value, ClusteredHeader* header, Bytes* row) {
   return true;
 }
 
-/// Of a secondary value: kNoTxn if it has none, or is shorter than its header.
+/// Creator of a secondary value: kNoTxn if it has none, or is shorter than its header.
 inline TxnId CreatorOf(Bytes value) {
   constexpr size_t kEnd = kCreatorCut.offset + kCreatorCut.bytes;
   if (value.size() < kEnd || (static_cast<uint8_t>(value[0]) & kEntryHasCreator) == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowPurge: what purge does with each kind of undo record of committed transactions that every
-// snapshot sees: what they delete-marked is removed if the mark is still theirs. Repeating it is
+// RowPurge: how purge handles each kind of undo record of committed transactions that every
+// snapshot sees: removes what they delete-marked if the mark is still theirs. Repeating it is
 // harmless, and so is finding nothing: writers clean leaves, too.
 //   clustered update   if it deleted: remove the row if the mark is still that transaction's
 //   secondary delete   remove the entry whose deleter is that transaction
@@ -25,8 +25,8 @@ class RowPurge {
       : resolver_(resolver), blobs_(blobs), extension_(extension) {}
   /// The budget as in UndoApplier::Purge.
   Status Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget);
-  /// The same of a kSecondaryDelete, if `may_go` says so of the entry's creator (kNoTxn: visible to
-  /// all), asked under the leaf's latch.
+  /// The same for a kSecondaryDelete, if `may_go` allows it given the entry's creator (kNoTxn:
+  /// visible to all), asked under the leaf's latch.
   using MayGo = FunctionRef<bool(TxnId creator)>;
   Status PurgeEntryIf(TxnId txn, const UndoRecordCopy& record, MayGo may_go);
 

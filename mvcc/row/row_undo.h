@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowUndo: what rollback does with each kind of undo record. Each record stands for itself: it
-// needs no other record and no table definition, because undo holds the keys.
+// RowUndo: how rollback handles each kind of undo record. Each record stands alone: it needs no
+// other record and no table definition, because undo holds the keys.
 //   clustered insert   remove
 //   clustered update   restore row, header and undo pointer
 //   secondary insert   remove the entry if this transaction created it, else put its mark back

@@ -39,7 +39,7 @@ struct RowUpdateUndo {
   Bytes old_middle;
 };
 
-/// The small pieces of an update payload that stand between the spans it refers to.
+/// The small pieces of an update payload between the spans it refers to.
 struct RowUpdatePieces {
   std::array<std::byte, 1 + 5> before_key;
   size_t before_key_bytes = 0;

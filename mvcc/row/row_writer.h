@@ -57,7 +57,7 @@ class RowWriter {
     Bytes row;
     std::optional<LockTarget> lock;  ///< of the row, if another transaction wrote the version
   };
-  /// Reads it once its writer has ended: locks the row in `mode` as that transaction's until then.
+  /// Reads it once its writer has ended; until then the row's lock is waited for in `mode`.
   Status ReadEnded(RowChange* change, const LeafPosition& position, LockMode mode, Newest* newest);
   Status InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position);
   Status InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
@@ -72,7 +72,7 @@ class RowWriter {
 
   TxnManager* const manager_;
   std::vector<std::byte> scratch_;  ///< the value being written, header first
-  size_t update_undo_bytes_ = 64;   ///< undo room besides the key that the last update needed
+  size_t update_undo_bytes_ = 64;   ///< undo room, without the key, of the last update
 };
 
 }  // namespace rowan

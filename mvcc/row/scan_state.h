@@ -20,8 +20,8 @@
 
 namespace rowan {
 
-/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row
-/// and the older one has still to be built, without the latch.
+/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row,
+/// and the older one is yet to be built, without the latch.
 struct BatchItem {
   uint32_t key_offset = 0;
   uint32_t value_offset = 0;
@@ -33,18 +33,18 @@ struct BatchItem {
 static_assert(sizeof(BatchItem) == 16);
 static_assert(NodeMaxKeyBytes(kPageSizeMax) <= UINT16_MAX);
 
-/// Where a scan is. Without its batch it is at a key or outside: so it survives a statement.
+/// Where a scan is. Without its batch it is at a key or outside, and so survives a statement.
 struct ScanPlace {
   enum class Kind : uint8_t {
     kNowhere,  ///< it has not begun
     kOnEntry,  ///< on the current item of the batch
-    kAtKey,    ///< at the entry with `key`, which was handed out and may be gone
+    kAtKey,    ///< at the entry with `key`, which was returned and may be gone
     kInGap,    ///< before the first entry from `key` on, after the last one before it
     kPastEnd,
     kBeforeStart,
   };
   Kind kind = Kind::kNowhere;
-  std::vector<std::byte> key{};  ///< says something in kAtKey and kInGap
+  std::vector<std::byte> key{};  ///< meaningful in kAtKey and kInGap
 };
 
 /// Where a seek starts: forward it finds the first entry from `key` on, backward the last one
@@ -53,7 +53,7 @@ struct ScanStart {
   enum class From : uint8_t {
     kKey,
     kAfterKey,  ///< forward, after the entry with `key`; `tree_key` is just after it
-    kEnd,       ///< from the end of the index that the scan begins with; without keys
+    kEnd,       ///< the end of the index where the scan begins; without keys
   };
   From from = From::kKey;
   Bytes key{};
@@ -73,7 +73,7 @@ struct ScanState {
   }
   /// Copies key and `value` of the entry under the tree cursor.
   Status Copy(Bytes value, bool has_repeat);
-  /// Keys and values of the batch from an item on, without what stands between them.
+  /// Keys and values of the batch from an item on, without what lies between them.
   [[nodiscard]] uint64_t BytesFrom(size_t first) const {
     uint64_t bytes = 0;
     for (size_t i = first; i < items.size(); ++i) {
@@ -100,12 +100,12 @@ struct ScanState {
     return arena.At(item.key_offset, item.key_bytes + (item.has_repeat ? kRepeatBytes : 0));
   }
   /// Positions the tree cursor on the first entry of `key`, if there is one. kNotFound: there is
-  /// none, and what Cursor::SeekExactly says of its leaf; not found in a secondary index: ok and
-  /// !AtKey, or kEndOfRange.
+  /// none, with what Cursor::SeekExactly tells about its leaf; not found in a secondary index: ok
+  /// and !AtKey, or kEndOfRange.
   Status SeekTo(Bytes key);
   /// True when the tree cursor stands on an entry of `key`, with a repeat number or without.
   [[nodiscard]] bool AtKey(Bytes key);
-  /// To `seek_key`, or what is next to it in the direction of the scan.
+  /// Seeks `seek_key`, or its neighbour in the direction of the scan.
   Status SeekAgain();
   Status Step() { return cursor->Step(direction); }
 
@@ -114,7 +114,7 @@ struct ScanState {
   [[nodiscard]] bool locking() const {
     return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
   }
-  /// The way to the next row can be long where there are only dead or skipped ones.
+  /// The next row can be far where there are only dead or skipped ones.
   [[nodiscard]] bool interrupted() const {
     return txn->interrupted.load(std::memory_order_relaxed);
   }
@@ -139,7 +139,7 @@ struct ScanState {
   bool alone = false;     ///< the item was got by its key: the tree cursor does not stand there
   size_t limit = 1;       ///< entries in the next batch
   size_t position = 0;    ///< current item
-  ReadCounts counts;      ///< since they were taken
+  ReadCounts counts;      ///< since they were last taken
   std::vector<BatchItem> items;
   ByteArena arena;
 

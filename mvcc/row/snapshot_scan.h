@@ -31,34 +31,34 @@ class SnapshotScan {
   /// The entry with exactly this key. kNotFound. Not to be gone on from by the tree cursor.
   Status Get(Bytes key, Status positioned);
 
-  // --- by the visibility map, where it says enough (snapshot_count.cc) ---
+  // --- with the visibility map, where it suffices (snapshot_count.cc) ---
   /// Visible entries in [from, end); empty: no bound.
   Result<uint64_t> Count(Bytes from, Bytes end);
-  /// Which visible entry of the range, counted from 0 at its start (forward) or its end.
+  /// The number of a visible entry of the range, from 0 at its start (forward) or end (backward).
   struct Ordinal {
     uint64_t number = 0;
     Direction direction = Direction::kForward;
   };
-  /// Its tree key goes to `key`. kEndOfRange: there are not so many.
+  /// Its tree key goes to `key`. kEndOfRange: there are too few.
   Status Find(Bytes from, Bytes end, Ordinal ordinal, std::vector<std::byte>* key);
 
  private:
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
   Status CollectLeaf();
-  /// The entries of the latched leaf from this slot to the current one, and what was copied.
+  /// The entries of the latched leaf from this slot to the current one, and the bytes copied.
   void CountExamined(uint16_t first);
-  /// Of a leaf whose entries are decided: takes entries, forward those before slot `stop`.
+  /// Takes entries of a leaf whose entries are decided, forward those before slot `stop`.
   Status CopyLeaf(size_t stop);
   /// Puts the entry under the tree cursor into the batch and leaves it. kNotFound: not visible.
   Status TakeAlone();
   Status CountLeaf(size_t stop);
-  /// Of a leaf with changes that the snapshot may not see: most entries need no more than a look at
-  /// their ids.
+  /// As above for a leaf with changes that the snapshot may not see: most entries need only a look
+  /// at their ids.
   Status CountUndecided(size_t stop);
-  /// Whether the snapshot sees the entry, as far as its ids alone tell. False: they do not.
+  /// True if ids alone decide whether the snapshot sees the entry; `*counts`: whether it does.
   bool IsDecided(Bytes value, bool* counts);
-  /// A scan that takes the whole latched leaf looks whether every snapshot sees the same on it, and
-  /// tells the map: then it does not matter what keeps low_txn back.
+  /// A scan that takes the whole latched leaf checks whether every snapshot sees the same on it,
+  /// and tells the map: then it does not matter what holds low_txn back.
   bool ProveLeaf();
   /// Tells the visibility map about the latched leaf, whose live entries are known.
   void NoteLeaf(size_t live);
@@ -67,9 +67,9 @@ class SnapshotScan {
   /// first key considered of the leaf with number `most`, and `*count` what came before it.
   Result<bool> CountStretch(Bytes from, Bytes end, uint64_t most, uint64_t* count);
   Status CountOneLeaf();
-  /// The entry `number` from `from` on, by collecting entries.
+  /// Finds entry `number` from `from` on by collecting entries.
   Status FindAmong(Bytes from, Bytes end, uint64_t number, std::vector<std::byte>* key);
-  /// Of the latched leaf, if its entries are decided: steps over visible entries, at most `*number`
+  /// On the latched leaf, if its entries are decided: steps over visible entries, at most `*number`
   /// and not over the last one before the end key.
   void PassEntries(uint64_t* number);
   /// Slot after the last entry of the latched leaf that is before the end key, looking from the
@@ -81,7 +81,7 @@ class SnapshotScan {
   Status Consider();
   Status ConsiderRow(Bytes value);
   Status ConsiderEntry(Bytes value);
-  /// Of a row that the transaction wrote over although the snapshot does not show it.
+  /// True for an entry of a row that the transaction overwrote though its snapshot lacks it.
   bool IsOfRowAheadOfSnapshot(Bytes entry_key);
   Status Copy(Bytes value, bool has_repeat) {
     if (!counting_) return scan_->Copy(value, has_repeat);
@@ -92,11 +92,11 @@ class SnapshotScan {
   /// Builds the older versions of pending items, drops those that did not exist.
   Status ResolvePending();
   Status BuildVisible(const ClusteredHeader& header, BatchItem* item, bool* exists);
-  /// Optimistic serializability: what the writer did is not seen. A failure is left in the
+  /// Optimistic serializability: the writer's change is not seen. A failure is left in the
   /// transaction, for the caller of the read (ReadNote::Check).
   void NoteNewer(TxnId writer);
 
-  /// For one snapshot the answer never changes, and one writer often wrote many rows in a row.
+  /// For one snapshot the answer never changes, and one writer often wrote many consecutive rows.
   [[nodiscard]] bool visible(TxnId writer) {
     const Txn* txn = scan_->txn;
     if (writer < txn->snapshot.low_txn) return true;  // also kNoTxn
@@ -119,7 +119,7 @@ class SnapshotScan {
   ReadNote* const note_;
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
-  std::vector<ClusteredHeader> pending_;  ///< of the items of the batch that are pending, in order
+  std::vector<ClusteredHeader> pending_;  ///< of the pending items of the batch, in order
   TxnId asked_writer_;  ///< of the last question to the commit ring, with the answer
   bool asked_writer_visible_ = true;
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible

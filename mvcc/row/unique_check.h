@@ -2,9 +2,9 @@
 // UniqueCheck: the unique test of secondary indexes, in two ways.
 //
 // On the leaf alone: the neighbours of the place where the entry goes, or the leaf's bounds, show
-// that nothing with this value is in the tree, and nobody holds the lock of the value. Then the
-// entry goes in under the same latch. Of two such inserters at different leaves neither gets here:
-// any bound between their keys starts with the value.
+// that nothing with this value is in the tree, and no transaction holds the lock of the value. Then
+// the entry goes in under the same latch. Of two such inserters at different leaves neither gets
+// here: any bound between their keys starts with the value.
 //
 // By scanning: the caller holds the lock of the value, taken before its first look, so no other
 // inserter is between its test and its insert: one that takes the way above after our look sees our
@@ -28,19 +28,18 @@
 
 namespace rowan {
 
-/// `*cursor`, made at its first use, on this tree.
+/// `*cursor`, made on first use, on this tree.
 Cursor* CursorOn(std::unique_ptr<Cursor>* cursor, Tree* tree);
 
 class UniqueCheck {
  public:
   explicit UniqueCheck(TxnManager* manager) : manager_(manager) {}
 
-  /// On the leaf alone: true if nothing with this value is in the index, and nobody is between his
-  /// test and his insert. Leaf latch held.
+  /// On the leaf alone: true if nothing with this value is in the index, and no transaction is
+  /// between its test and its insert. Leaf latch held.
   [[nodiscard]] bool ProvesNew(const Txn& txn, const Index& index, const LeafPosition& position,
                                Bytes value) const;
-  /// By scanning, one look. kDuplicate; kLockWait: queued for an entry that is still being decided
-  /// about.
+  /// By scanning, one look. kDuplicate; kLockWait: queued for an entry that is still undecided.
   Status Run(Txn* txn, Index* index, Bytes value, LockMode mode);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // VersionCursor: an ordered scan of an index as a snapshot sees it, or of the newest versions with
-// row locks. It knows where the scan is (ScanPlace), also from one statement to the next. It never
-// holds a latch between calls: consistent scans copy a growing batch of visible entries from a leaf
-// under one latch (1, then 4, 16, ... up to a whole leaf) and serve from memory; locking scans work
-// row by row.
+// row locks. It knows where the scan is (ScanPlace), even across statements. It never holds a latch
+// between calls: consistent scans copy a growing batch of visible entries from a leaf under one
+// latch (1, then 4, 16, ... up to a whole leaf) and serve from memory; locking scans work row by
+// row.
 //
 // Consistent read of a clustered entry: newest version if visible, else rebuilt from undo. Versions
 // of a still active writer are stepped over under the leaf latch (its rollback cannot overtake us),
@@ -30,7 +30,7 @@
 
 namespace rowan {
 
-/// One row or entry handed out: valid until the next call on the cursor.
+/// One row or entry: valid until the next call on the cursor.
 struct VersionView {
   Bytes key;    ///< full tree key without repeat
   Bytes value;  ///< clustered: row bytes; secondary: payload
@@ -44,8 +44,8 @@ class VersionCursor {
   VersionCursor& operator=(const VersionCursor&) = delete;
 
   /// Binds to an index for a statement; cheap (no latch, no allocation when warm). The caller keeps
-  /// `index` alive and, for kSnapshot, an open snapshot. Bind goes on with the place and the bounds
-  /// of a suspended scan, or those set since Forget; Open begins without.
+  /// `index` alive and, for kSnapshot, an open snapshot. Bind resumes at the place and with the
+  /// bounds of a suspended scan, or those set since Forget; Open starts without.
   void Bind(Txn* txn, Index* index, const ReadOptions& options);
   void Open(Txn* txn, Index* index, const ReadOptions& options) {
     Forget();
@@ -62,13 +62,13 @@ class VersionCursor {
   void Forget();
   /// Upper bound of scans forwards (exclusive; empty = none): they lock and copy nothing beyond it.
   void SetEnd(Bytes end_key);
-  /// Lower bound of scans backwards (inclusive; empty = none): they hand out nothing before it.
+  /// Lower bound of scans backwards (inclusive; empty = none): they return nothing before it.
   void SetStart(Bytes start_key) { scan_.start_key.assign(start_key.begin(), start_key.end()); }
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
   Status Get(Bytes key, VersionView* view);
   /// First visible entry >= key / last visible entry < key. kEndOfRange: none. These and the steps
-  /// below look at txn->interrupted while they pass dead or skipped entries: kInterrupted.
+  /// below look at txn->interrupted while they skip entries: kInterrupted.
   Status Seek(Direction direction, Bytes key, VersionView* view) {
     return Begin(direction, {ScanStart::From::kKey, key, key}, view);
   }
@@ -91,7 +91,7 @@ class VersionCursor {
     return StepFar(direction, view);
   }
 
-  /// Where the scan is, by a key in place of its batch.
+  /// Where the scan is, by a key instead of its batch.
   [[nodiscard]] ScanPlace place() const;
   /// Where the tree cursor stands: on the entry handed out, if the scan reads one at a time.
   [[nodiscard]] EntryPlace entry_place() const {
@@ -103,7 +103,7 @@ class VersionCursor {
   void StayOutside(Direction direction);
 
   [[nodiscard]] bool HasCounts() const { return scan_.counts.examined_entries != 0; }
-  /// What was read since the last call; of a scan that goes on, with what is left of its batch.
+  /// What was read since the last call; of a scan that goes on, including the rest of its batch.
   ReadCounts TakeCounts() { return std::exchange(scan_.counts, {}); }
 
   /// READ COMMITTED: the row just read did not match; give its lock back.
@@ -111,16 +111,16 @@ class VersionCursor {
   /// True when the current row is a committed version that a semi-consistent scan read without its
   /// lock.
   [[nodiscard]] bool current_is_unlocked() const;
-  /// Waits for the lock of that row after all and reads it again; if it is gone by then, goes on to
-  /// the next one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
+  /// Waits for the lock of that row and reads it again; if it is gone by then, goes on to the next
+  /// one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
   Status LockCurrent(VersionView* view);
 
-  // --- without copying entries, and where the visibility map says enough, without visiting their
-  // --- leaves. REQUIRES: no locks asked for. The scan's place and end are lost ---
+  // --- without copying entries, and without visiting leaves where the visibility map suffices.
+  // REQUIRES: no locks asked for. The scan's place and end are lost ---
   /// Visible entries with from <= key < end; empty: no bound. kInterrupted.
   Result<uint64_t> CountRange(Bytes from, Bytes end);
   /// The visible entry with this number in the range. The scan may go on from it, forwards up to
-  /// `end`. kEndOfRange: the range has not so many.
+  /// `end`. kEndOfRange: the range has fewer.
   Status SeekNumber(Bytes from, Bytes end, SnapshotScan::Ordinal ordinal, VersionView* view);
 
  private:
@@ -128,9 +128,9 @@ class VersionCursor {
   static constexpr ScanStart kFromEnd{.from = ScanStart::From::kEnd};
 
   void StartBatch(Direction direction);
-  void RestartBatch(Direction direction);  ///< of the scan that is under way
+  void RestartBatch(Direction direction);  ///< of the scan under way
   Status Begin(Direction direction, const ScanStart& start, VersionView* view);
-  /// Begin forwards after the entry in `seek_key`, of which so many bytes are its plain key.
+  /// Begin forwards after the entry in `seek_key`, whose first `plain_bytes` are its plain key.
   Status BeginAfter(size_t plain_bytes, VersionView* view);
   Status StepFar(Direction direction, VersionView* view);
   Status StepBack(VersionView* view);  ///< against the direction in which the batch was read
@@ -141,7 +141,7 @@ class VersionCursor {
   }
   /// Ends a call: shows the current item, or remembers at which end we are.
   Status Deliver(Status status, VersionView* view);
-  /// The current item, which a step in this direction came to.
+  /// Shows the current item, reached by a step in this direction.
   Status Show(Direction direction, VersionView* view) {
     const BatchItem& item = scan_.items[scan_.position];
     view->key = scan_.PlainKeyOf(item);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ActiveWriters: transaction id -> Txn of every transaction that has an id and has not finished.
-// Sharded; a transaction cannot leave while somebody works with it under its shard's mutex.
-// Thread safety: all members. Actions run under the mutex: they must not block or come back here.
+// Sharded; a transaction cannot leave while it is used under its shard's mutex.
+// Thread safety: all members. Actions run under the mutex: they must not block or re-enter.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class ActiveWriters {
  public:
   void Add(Txn* txn);
   void Remove(TxnId id);
-  /// From now on `successor` stands for `id`.
+  /// From now on `successor` takes the place of `id`'s transaction.
   void Replace(TxnId id, Txn* successor);
 
   /// Runs action(Txn*); false if `id` is not here.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ChangedIndexes: the indexes that a transaction has undo records of. It may keep some of which all
-// records were rolled back to a savepoint.
+// ChangedIndexes: the indexes that a transaction has undo records of. It may keep some whose
+// records were all rolled back to a savepoint.
 // Thread safety: none.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace rowan {
 
 class ChangedIndexes {
  public:
-  /// kNoIndex is none. Cheap where neighbouring records belong to the same few indexes.
+  /// kNoIndex is none. Cheap when neighbouring records belong to the same few indexes.
   void Note(IndexId index) {
     if (recent_[index.value() % kRecent] != index) Add(index);
   }
@@ -24,17 +24,17 @@ class ChangedIndexes {
   /// Keeps its memory for the next transaction.
   void Clear();
 
-  /// All of them as varints, each the difference to the one before.
+  /// All of them as varints, each the difference from the one before.
   [[nodiscard]] std::vector<std::byte> Encode();
   /// Adds what Encode made. False if the bytes cannot be that.
   [[nodiscard]] bool Decode(Bytes encoded);
 
  private:
   void Add(IndexId index);
-  /// Those that came more than once lose their copies.
+  /// Removes duplicates.
   void Join();
 
-  /// Room for a table with that many indexes, whose ids mostly are neighbours.
+  /// Room for a table with this many indexes, whose ids are mostly consecutive.
   static constexpr size_t kRecent = 8;
   static constexpr size_t kJoinAtFirst = 64;
 

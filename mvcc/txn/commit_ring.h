@@ -8,12 +8,12 @@
 // So an entry in the ring never moves while its owner may publish, and an id found nowhere has
 // finished and is visible to every snapshot that could ask.
 //
-// One writer that stays open holds low_txn back, and then readers ask about every id since. Most of
-// those are in neither place: a filter, counters of the ids in the map by their low bits, tells it
-// without the map's mutex. An id is counted before its slot changes hands, so a reader that sees
-// another id in the slot sees the count. "Committing" lasts from just before a CSN is taken until
-// it is published; a reader that meets it waits. Thread safety: all members; Claim is called by one
-// thread at a time.
+// One writer that stays open holds low_txn back, and then readers ask about every later id. Most of
+// these are in neither place: a filter, counters of the ids in the map by their low bits, shows
+// that without the map's mutex. An id is counted before its slot changes hands, so a reader that
+// sees another id in the slot sees the count. "Committing" lasts from just before a CSN is taken
+// until it is published; a reader that meets it waits. Thread safety: all members; Claim is called
+// by one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ class TxnOutcome {
   [[nodiscard]] constexpr State state() const { return static_cast<State>(word_ & 3); }
   [[nodiscard]] constexpr bool finished() const { return state() >= kCommitted; }
   /// kCommitted: its place in the order. kRolledBack: snapshots with a larger CSN were taken after
-  /// its end and never meet it; 0 if nobody can.
+  /// its end and never meet it; 0 if none can.
   [[nodiscard]] constexpr Csn csn() const { return Csn(word_ >> 2); }
   [[nodiscard]] constexpr uint64_t word() const { return word_; }
 
@@ -78,7 +78,7 @@ class CommitRing {
   [[nodiscard]] uint64_t overflow_size() const {
     return overflow_size_.load(std::memory_order_relaxed);
   }
-  /// How often the overflow map was looked at, under its mutex. For tests.
+  /// Accesses to the overflow map, under its mutex. For tests.
   [[nodiscard]] uint64_t overflow_looks() const {
     return overflow_looks_.load(std::memory_order_relaxed);
   }
@@ -88,9 +88,9 @@ class CommitRing {
     std::atomic<uint64_t> id{0};
     std::atomic<uint64_t> outcome{TxnOutcome(TxnOutcome::kRolledBack, Csn(0)).word()};
   };
-  /// No id has it: marks an entry that changes hands.
+  /// No id has this value: marks an entry that changes hands.
   static constexpr uint64_t kChanging = UINT64_MAX;
-  /// 256 KiB; many times the entries that pile up between two prunings.
+  /// 256 KiB; many times the entries that accumulate between two prunings.
   static constexpr uint64_t kFilterSize = uint64_t{1} << 16;
 
   [[nodiscard]] Entry& EntryOf(uint64_t id) const { return entries_[id & mask_]; }
@@ -109,10 +109,10 @@ class CommitRing {
 
   mutable Mutex overflow_mutex_{LatchRank::kRingOverflow};
   std::map<uint64_t, TxnOutcome> overflow_ ROWAN_GUARDED_BY(overflow_mutex_);
-  /// Ids in the map that share their low bits; written under overflow_mutex_, as what follows.
+  /// Counts of ids in the map by their low bits; written under overflow_mutex_, as what follows.
   const std::unique_ptr<std::atomic<uint32_t>[]> overflow_filter_;
   std::atomic<uint64_t> overflow_size_{0};
-  std::atomic<uint64_t> overflow_running_{0};  ///< of these not finished
+  std::atomic<uint64_t> overflow_running_{0};  ///< unfinished ones in the map
   mutable std::atomic<uint64_t> overflow_looks_{0};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// OldSnapshots: the few snapshots that have been open for long, and up to where everybody else sees
-// everything. What was written and deleted between two of them, none can see: it need not wait for
-// them to be closed. OldSnapshotFinder tells old from young by how long ago a CSN was current.
+// OldSnapshots: the few long-open snapshots, and the point up to which all others see everything.
+// What was written and deleted between two of them, none can see: its purge need not wait for them
+// to close. OldSnapshotFinder tells old from young by the age of a CSN.
 // Thread safety: none.
 #pragma once
 
@@ -16,12 +16,12 @@
 namespace rowan {
 
 struct OldSnapshots {
-  /// More than a handful pin what they see for a reason of their own (a pool of sessions that never
-  /// end their transactions); each is asked about each deleted row.
+  /// More than a handful pin versions for another reason (a pool of sessions that never end their
+  /// transactions); each is asked about each deleted row.
   static constexpr size_t kMax = 16;
   std::array<Snapshot, kMax> open{};
   size_t count = 0;
-  /// Transactions with a CSN below are seen by every snapshot, present or future, but these.
+  /// Transactions with a CSN below are seen by every snapshot, present or future, except these.
   Csn limit{0};
 };
 

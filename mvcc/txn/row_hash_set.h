@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowHashSet: hashes of rows, 11 to 21 bytes each when they are many, nothing while there are none.
-// A transaction may put ten million into one. Open addressing with linear probing, and no marks of
-// what was taken out: those after it move up.
+// RowHashSet: hashes of rows, 11 to 21 bytes each in a large set, nothing in an empty one. A
+// transaction may put ten million into one. Open addressing with linear probing, without
+// tombstones: on a removal the hashes after it move up.
 // Thread safety: none; guarded by its owner.
 #pragma once
 

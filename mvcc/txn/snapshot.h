@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Snapshot (read view): O(1) to take. It is a pair: every transaction below `low_txn` had finished
-// (committed or fully rolled back) when it was taken, and of the others those that committed with a
-// sequence number below `csn` are visible. low_txn is loaded first. `high_txn` = first id not yet
+// (committed or fully rolled back) when it was taken, and of the others, those that committed with
+// a sequence number below `csn` are visible. low_txn is loaded first. `high_txn` = first id not yet
 // assigned; ids at or above it are invisible without a look-up.
 // Rule for a row or entry written by transaction t, read with snapshot s by transaction own:
 //   t == own            visible

@@ -2,8 +2,8 @@
 // SnapshotRegistry: where open snapshots are published so that purge knows the oldest. A session
 // keeps its slot between snapshots, so opening one costs a store with a fence and no search.
 //
-// Publish, fence, re-check: a horizon is announced first, then the slots are looked at. Either that
-// look sees the published snapshot, or the opener sees the announcement and takes a fresher
+// Publish, fence, re-check: a horizon is announced first, then the slots are scanned. Either that
+// scan sees the published snapshot, or the opener sees the announcement and takes a fresher
 // snapshot. So no snapshot older than a horizon in force ever becomes active.
 // Thread safety: all members; a slot is used by its owner only. Grows in chunks that never move.
 #pragma once
@@ -42,7 +42,7 @@ class SnapshotRegistry {
     return announced_csn_.load(std::memory_order_seq_cst) <= csn.value() &&
            announced_low_.load(std::memory_order_seq_cst) <= low_txn.value();
   }
-  /// Completes it with the first id that was not assigned yet, and whose it is (Txn::thread).
+  /// Completes it with the first id not yet assigned, and its owner (Txn::thread).
   void SetHigh(uint32_t slot, TxnId high_txn, uint64_t thread) {
     Slot& place = At(slot);
     ROWAN_DCHECK(place.csn.load(std::memory_order_relaxed) != 0);
@@ -51,9 +51,9 @@ class SnapshotRegistry {
     place.thread.store(thread, std::memory_order_relaxed);
     place.high.store(high_txn.value(), std::memory_order_release);
   }
-  /// Snapshots opened from now on are of this time: nobody reads a clock to open one.
+  /// Snapshots opened from now on get this time, so opening one reads no clock.
   void SetClock(uint64_t now_ms) { clock_ms_.store(now_ms, std::memory_order_relaxed); }
-  /// Of the open snapshot with the least CSN. Each figure is right at some moment.
+  /// Figures of the open snapshot with the least CSN, each right at some moment.
   [[nodiscard]] OldestSnapshot Oldest(uint64_t now_ms) const;
   void Withdraw(uint32_t slot) { At(slot).csn.store(0, std::memory_order_release); }
 

@@ -43,24 +43,24 @@ struct Txn {
   uint64_t commit_begin_nanos = 0;  ///< when its commit began with a prepare; 0 = it did not
   std::string xid;                  ///< opaque bytes, empty unless prepared
   bool recovered = false;           ///< found by recovery, has no session
-  /// Locking a row that others changed after `snapshot` was taken fails (mvcc/row/newer_row.h).
+  /// Locking a row changed by others since `snapshot` was taken fails (mvcc/row/newer_row.h).
   bool refuses_newer_rows = false;
-  /// Serializable by looking for conflicts and not by locks: plain reads go by the snapshot.
+  /// Serializable by detecting conflicts instead of locking: plain reads use the snapshot.
   bool optimistic = false;
-  /// What is kept of it for that (mvcc/lock/serial_txns.h); null: nothing has to be.
+  /// Its record for that (mvcc/lock/serial_txns.h); null: none is needed.
   SerialTxn* serial = nullptr;
-  RowsAheadOfSnapshot rows_ahead;  ///< written over versions that the snapshot lacks
+  RowsAheadOfSnapshot rows_ahead;  ///< overwritten, though newer than the snapshot
 
   // Shared.
   std::atomic<uint64_t> id{0};  ///< TxnId, 0 before the first write
   /// killed: waits end with kInterrupted until it is cleared, and its rollback is left to others
   std::atomic<bool> interrupted{false};
-  /// Leaves a rollback to a savepoint half-way: one that a kill meets, and all of a session that is
-  /// to end. The kill that a statement ends with does not leave the rollback of that statement.
+  /// A rollback to a savepoint stops half-way: on a kill, and always in a session that is to end. A
+  /// kill that ends a statement does not stop that statement's rollback.
   std::atomic<bool> leaves_savepoint{false};
   std::atomic<bool> session_ends{false};  ///< killed for good
   std::atomic<uint64_t> thread{0};        ///< what the host calls its session's thread; 0: none
-  LockOwner locks;                        ///< says for itself what of it is shared
+  LockOwner locks;                        ///< documents which of its members are shared
 
   [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
   [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }

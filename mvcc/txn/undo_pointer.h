@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoPointer: where an undo record stands in the undo space; 6 bytes on disk. Zero is "no older
+// UndoPointer: the place of an undo record in the undo space; 6 bytes on disk. Zero is "no older
 // version".
 #pragma once
 

@@ -25,8 +25,8 @@ struct UndoTail {
   UndoStream* stream = nullptr;  ///< the transaction's alone from its first write to its end
   UndoPointer header;            ///< where the transaction begins; none: it has written nothing
   uint64_t records = 0;          ///< after the header
-  uint64_t bytes = 0;            ///< of these, as far as they are known after a restart
-  ChangedIndexes indexes;        ///< that the records belong to
+  uint64_t bytes = 0;            ///< of these, as far as known after a restart
+  ChangedIndexes indexes;        ///< to which the records belong
 
   [[nodiscard]] bool empty() const { return header.IsNone(); }
   /// For the next transaction, which takes over the memory of `indexes`.

@@ -2,10 +2,10 @@
 // PurgeWindow: some pages of one large transaction that several workers purge at the same time.
 // The holder of the stream (`purging`) opens it where the transaction goes on; others join while it
 // is open and take pages, each alone, in the order of the chain. Neighbours in a transaction are
-// mostly neighbours in a tree, so that workers seldom meet on a leaf. After so many pages nobody
-// gets another one, everybody leaves, and the last one closes it and has the stream: purge goes on
-// after the pages that were done without a gap. Pages after a gap are purged again, which finds
-// nothing to do.
+// mostly neighbours in a tree, so workers seldom meet on a leaf. After a limit of pages no worker
+// gets another, all leave, and the last one closes it and has the stream: purge goes on after the
+// pages that were done without a gap. Pages after a gap are purged again, which finds nothing to
+// do.
 // Thread safety: all members, from Open to Close.
 #pragma once
 
@@ -25,10 +25,10 @@ class PurgeWindow {
  public:
   struct Outcome {
     UndoPointer start;      ///< everything before is done
-    bool ended = false;     ///< the transaction is
+    bool ended = false;     ///< the transaction was purged to its end
     bool resumable = true;  ///< a restart may begin at `start`
-    bool failed = false;    ///< somebody could not go on
-    Status status;          ///< the first damage of a page
+    bool failed = false;    ///< a worker could not go on
+    Status status;          ///< the first damaged page's
   };
 
   /// The caller is inside. `start`: a record of the transaction, or the end of a page of it.
@@ -36,16 +36,16 @@ class PurgeWindow {
   void Open(UndoPointer start, bool resumable);
   /// False: it is not open.
   [[nodiscard]] bool Join();
-  /// Cheap, may be outdated.
+  /// Cheap; may be outdated.
   [[nodiscard]] bool open() const { return open_.load(std::memory_order_relaxed); }
 
-  /// A page for the caller alone: its records are in `run`, the first one stands at `*position`.
-  /// False: there is none to be had.
+  /// A page for the caller alone: its records are in `run`, the first one at `*position`. False:
+  /// there is none.
   Result<bool> Take(UndoSpace* space, UndoRun* run, UndoPointer* position);
   /// The caller has finished with the page, up to `position`.
   void GiveBack(UndoPointer position, bool done);
-  /// The caller is no longer inside; `failed`: because it could not go on. True: it was the last
-  /// one; the window is closed.
+  /// The caller is no longer inside; `failed`: it could not go on. True: it was the last one; the
+  /// window is closed.
   [[nodiscard]] bool Leave(bool failed, Outcome* outcome);
 
  private:
@@ -57,7 +57,7 @@ class PurgeWindow {
   };
   Status Extend(UndoSpace* space, UndoRun* run, UndoPointer* position) ROWAN_REQUIRES(mutex_);
 
-  Mutex mutex_{LatchRank::kUndoCreate};  ///< never together with the other one of this rank
+  Mutex mutex_{LatchRank::kUndoCreate};  ///< never held with another one of this rank
   std::atomic<bool> open_{false};        ///< written under mutex_
   uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::vector<Page> pages_ ROWAN_GUARDED_BY(mutex_);  ///< in the order of the chain

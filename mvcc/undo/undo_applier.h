@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoApplier: what rollback and purge do with one undo record. Supplied by mvcc/row/row_undo.h.
+// UndoApplier: how rollback and purge handle one undo record. Supplied by mvcc/row/row_undo.h.
 // Thread safety: all members.
 #pragma once
 
@@ -18,14 +18,14 @@ class UndoApplier {
  public:
   virtual ~UndoApplier() = default;
   /// Undoes one record inside its own mini-transaction (which also calls UndoLog::DropUndone). A
-  /// record that stands for many pages spends the budget on them, one at least: kBusy with an
-  /// exhausted budget (WorkBudget::Left) when it is to be gone on with, and is still there.
+  /// record that stands for many pages spends the budget on them, at least one: kBusy with an
+  /// exhausted budget (WorkBudget::Left) means that the record is still there, to be continued.
   virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
                       WorkBudget* budget) = 0;
   /// How workers may share the rollback of a transaction with this record.
   [[nodiscard]] virtual UndoShare ShareOf(const UndoRecordInPage& record) const = 0;
-  /// Removes what a committed change left behind. Must be harmless when it is repeated. The budget
-  /// as above.
+  /// Removes what a committed change left behind. Must be harmless when repeated. The budget as
+  /// above.
   virtual Status Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget) = 0;
   /// Removes what `txn`, which committed with `csn`, deleted and no snapshot sees, though those in
   /// `old` do not see the deletion. Purge comes to the same record later in any case.

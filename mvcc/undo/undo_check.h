@@ -16,16 +16,15 @@ class UndoCheck {
 
   explicit UndoCheck(UndoStreams* streams) : streams_(streams), space_(streams->space()) {}
 
-  /// `visit_page` (may be empty) gets the pages of the directory and of all streams that purge is
-  /// not at work in. `*passed_over`: a stream in which purge is at work was left out, pages and
-  /// all.
+  /// `visit_page` (may be empty) gets the pages of the directory and of all streams in which purge
+  /// is not at work. `*passed_over`: a stream in which purge is at work was skipped with its pages.
   Status Run(PageVisit visit_page = {}, bool* passed_over = nullptr);
 
  private:
   Status CheckStream(UndoStream* stream, PageVisit visit_page);
   Status CheckLinks(UndoStream* stream, PageVisit visit_page);
-  /// One walk over the stream from where its records begin. kRestart, if it is `in_use`: it changed
-  /// in the meantime, or is damaged.
+  /// One walk over the stream from its first record. kRestart, if it is `in_use`: it changed
+  /// meanwhile, or is damaged.
   Status WalkStream(UndoStream* stream, PageVisit visit_page, bool in_use);
 
   UndoStreams* const streams_;

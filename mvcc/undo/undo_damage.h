@@ -8,7 +8,7 @@
 
 namespace rowan {
 
-/// Logs and returns kCorrupt: the record is not one of its type, or not of what refers to it.
+/// Logs and returns kCorrupt: the record does not fit its type, or what refers to it.
 inline Status ReportDamagedRecord(BufferPool* pool, const UndoRecordCopy& record) {
   return pool->ReportDamage(record.page, "a record of a change is malformed", record.index);
 }

@@ -41,9 +41,9 @@ class UndoLog {
   /// Log bytes that appending one record of this payload size adds to a group, at most.
   [[nodiscard]] static uint32_t LogBytesMax(size_t payload_bytes);
 
-  /// Before a mini-transaction is started: takes a stream if the transaction has none and makes
-  /// sure that its tail page has room for a record of this payload size (it may add a page, in its
-  /// own group). REQUIRES: txn has an id; no latch held.
+  /// Before a mini-transaction is started: takes a stream if the transaction has none and ensures
+  /// that its tail page has room for a record of this payload size (it may add a page, in its own
+  /// group). REQUIRES: txn has an id; no latch held.
   Status EnsureRoom(Txn* txn, size_t payload_bytes);
   /// Appends one record (and the header record before the first one) inside the caller's group.
   /// Latches the tail page after all tree pages. Parts are concatenated. Never fails within
@@ -63,8 +63,8 @@ class UndoLog {
   Status DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
   /// Moves the end back over the newest record, which is rolled back. Its own group.
   Status DropLast(Txn* txn, UndoPointer pointer);
-  /// Moves the end back to `end`, after which everything is rolled back. Groups of its own, the
-  /// counts with each of them: what an error leaves is dropped by the one that goes on.
+  /// Moves the end back to `end`, after which everything is rolled back. In groups of its own, each
+  /// of which updates the counts: after an error the next call drops the rest.
   Status DropBehind(Txn* txn, UndoPointer end);
   /// After the last record: removes the header and returns the stream. Frees emptied pages.
   Status FinishRollback(Txn* txn);
@@ -73,9 +73,9 @@ class UndoLog {
   Result<Lsn> MarkPrepared(Txn* txn, Bytes xid);
   /// Other bytes, as many as before, instead of a prepared transaction's XID.
   Result<Lsn> ReplaceXid(Txn* txn, Bytes xid);
-  /// Takes the header out of the prepared state, and the XID record away: rollback follows.
+  /// Takes the header out of the prepared state and removes the XID record: rollback follows.
   Status CancelPrepare(Txn* txn);
-  /// `take_csn` is called when nothing can fail from there on, just before the group is appended.
+  /// `take_csn` is called once nothing can fail any more, just before the group is appended.
   using TakeCsn = FunctionRef<Csn()>;
   Result<Lsn> MarkCommitted(Txn* txn, TakeCsn take_csn);
 
@@ -84,17 +84,17 @@ class UndoLog {
   [[nodiscard]] BufferPool* pool() const { return space_->pool(); }
 
  private:
-  /// After the last record of the stream. Changes nothing of the transaction's counts.
+  /// After the last record of the stream. Leaves the transaction's counts alone.
   UndoPointer AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn, UndoType type,
                            IndexId index, std::initializer_list<Bytes> payload_parts);
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset);
-  /// The same of the stream's last page, in its own group.
+  /// The same for the stream's last page, in its own group.
   Status TruncateTail(UndoStream* stream, uint16_t offset);
   Status MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer);
-  /// How many records the tail page has from `offset` on. kCorrupt: more than the transaction.
+  /// Records of the tail page from `offset` on. kCorrupt: more than the transaction has.
   Result<uint64_t> CountTail(const Txn& txn, uint16_t offset) const;
-  /// So many newest ones are no longer the transaction's.
+  /// Takes the newest records off the transaction's counts.
   static void Forget(Txn* txn, uint64_t records, uint64_t bytes);
   /// The pages that a change of a transaction's state changes, held exclusively, and its header.
   struct StatePages {
@@ -102,14 +102,14 @@ class UndoLog {
     MutablePage tail;
     TxnHeader header;
   };
-  /// Starts it with room for so many bytes in the log besides the state.
+  /// Starts it with room for `bytes` in the log besides the state.
   Status BeginStateChange(MiniTxn* mini_txn, size_t bytes, const Txn* txn, StatePages* pages);
-  /// What a start would have to read a transaction's pages for. Empty: there is one page, or no
-  /// room for so many ids with the XID.
+  /// What saves a start from reading a transaction's pages. Empty: there is one page, or no room
+  /// for so many ids with the XID.
   [[nodiscard]] std::vector<std::byte> IndexesForStart(Txn* txn, size_t xid_bytes) const;
   /// Reads the header record in a page held exclusively.
   Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;
-  /// Logs and writes the changing part of it.
+  /// Logs and writes its changing part.
   static void StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn* txn,
                           const TxnHeader& header);
 

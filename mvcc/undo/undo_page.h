@@ -14,8 +14,8 @@
 //   64     8    records of that transaction on earlier pages
 //   72     8    transactions that began in this stream on earlier pages
 //   80     ..   records, back to back
-// Bytes 48 to 79 sum up everything in front of the page, so that neither a start nor purge in the
-// middle of a transaction has to walk the chain. Version 1 lacks them: its records begin at 48.
+// Bytes 48 to 79 sum up everything before the page, so neither a start nor purge within a
+// transaction has to walk the chain. Version 1 lacks them: its records begin at 48.
 // Record, its length counting all of it:
 //   offset size
 //   0      2    length
@@ -23,7 +23,7 @@
 //   3      v    index id, varint
 //   4      ..   payload, if the index id takes one byte; then the length again, 2 bytes
 // Bit 7 of the type is set when purge has finished with the record (those that must not run twice),
-// bit 6 when it is rolled back and younger ones may not be yet.
+// bit 6 when it is rolled back but younger ones may not be yet.
 // Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
 //
 // Directory page (PageType::kUndoDirectory, version 2):
@@ -33,8 +33,8 @@
 //   40     8    zero
 //   48     16*n slots: head page 4 (0 = no such stream) | start page 4 | start offset 2 |
 //               tail page 4 | flags 1 (1 = the start lies inside a transaction) | zero 1
-// `start` is the first record not purged, as of the last time pages were freed; pages from the head
-// up to the start page are done with. In version 1 tail and flags are zero; a slot keeps that form
+// `start` is the first record not purged, as of the last time pages were freed; the pages from the
+// head up to the start page are done. In version 1 tail and flags are zero; a slot keeps that form
 // until it is first written.
 #pragma once
 
@@ -87,8 +87,8 @@ enum class UndoType : uint8_t {
 };
 
 /// Index id of a second record of type kXid, right after the first one, whose payload is what the
-/// coordinator gave: ChangedIndexes::Encode of the transaction. Builds that know the first record
-/// only pass over it wherever they meet it, and rollback removes both.
+/// coordinator gave: ChangedIndexes::Encode of the transaction. Builds that know only the first
+/// record skip it wherever they meet it, and rollback removes both.
 inline constexpr IndexId kXidIndexes{1};
 
 /// Numbers are on disk.
@@ -99,7 +99,7 @@ inline constexpr uint8_t kUndoRolledBackBit = 0x40;
 inline constexpr uint8_t kUndoTypeMask = 0x3f;
 inline constexpr size_t kUndoFixedBytes = 5;  ///< both lengths and the type
 inline constexpr size_t kUndoTypeOffset = 2;
-/// Of a header record, whose index varint is one byte.
+/// For a header record, whose index varint is one byte.
 inline constexpr size_t kTxnHeaderPayloadOffset = 4;
 inline constexpr size_t kTxnHeaderPayloadBytes = 6 + 1 + 8 + kUndoPointerBytes;
 inline constexpr size_t kTxnHeaderBytes = kUndoFixedBytes + 1 + kTxnHeaderPayloadBytes;
@@ -143,9 +143,9 @@ inline void SetUndoLinks(std::byte* page, PageNumber previous, PageNumber next) 
   StoreLe<uint32_t>(page + kUndoNextOffset, next.value());
 }
 
-/// What stands in front of a page in its stream.
+/// What comes before a page in its stream.
 struct UndoSummary {
-  TxnId txn;             ///< goes on at the page's first record; kNoTxn = none has a header yet
+  TxnId txn;             ///< continues at the page's first record; kNoTxn = none has a header yet
   UndoPointer header;    ///< of that transaction
   uint64_t records = 0;  ///< of that transaction, XID records not counted
   uint64_t begun = 0;    ///< transactions, that one included
@@ -161,7 +161,7 @@ struct UndoPlace {  ///< of a page in its stream
   PageNumber previous;
 };
 void InitUndoPage(MutableBytes page, PageId id, UndoPlace place, const UndoSummary& summary = {});
-/// A page of version 1: for logs of older versions of Rowan.
+/// A page of version 1: for logs of older Rowan versions.
 void InitBareUndoPage(MutableBytes page, PageId id, UndoPlace place);
 void InitUndoDirectoryPage(MutableBytes page, PageId id, PageNumber next, uint32_t first_slot);
 /// True if the bytes are an undo page whose free offset is possible.
@@ -181,7 +181,7 @@ struct DirectorySlot {
 DirectorySlot LoadDirectorySlot(const std::byte* source);
 void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot);
 /// Writes kDirectorySlotUsedBytes (or kDirectorySlotBytesBare) logged bytes over slot `place` of a
-/// directory page. False if there is no such slot or the bytes have no such form.
+/// directory page. False if there is no such slot or the bytes are malformed.
 [[nodiscard]] bool PutDirectorySlot(MutableBytes page, uint32_t place, Bytes slot);
 
 /// First byte of a kUndoPageInit log record, which has kUndoInitBytes and for kStream the summary.
@@ -189,7 +189,7 @@ void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot);
 enum class UndoInitKind : uint8_t { kBareStream = 0, kDirectory = 1, kStream = 2 };
 inline constexpr size_t kUndoInitBytes = 9;
 
-/// A record as it stands in a page (or a copy of part of one).
+/// A record in a page (or in a copy of part of one).
 struct UndoRecordInPage {
   UndoType type = UndoType::kInvalid;
   bool done = false;         ///< purge has finished with it
@@ -203,7 +203,7 @@ struct UndoRecordCopy {
   UndoType type = UndoType::kInvalid;
   bool rolled_back = false;
   IndexId index;
-  PageId page;  ///< that it was read from
+  PageId page;  ///< where it was read from
   std::vector<std::byte> payload;
 
   void Assign(const UndoRecordInPage& record, PageId from) {
@@ -220,7 +220,7 @@ struct UndoRecordCopy {
                                    UndoRecordInPage* record);
 /// Offset of the record that ends at `end`; 0 if there cannot be one.
 [[nodiscard]] size_t UndoRecordBefore(const std::byte* page, size_t end);
-/// Writes a record (room for it is the caller's business) and returns the byte after it.
+/// Writes a record (the caller ensures room) and returns the byte after it.
 std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,
                            std::initializer_list<Bytes> payload_parts);
 

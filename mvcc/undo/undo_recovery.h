@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoRecovery: finding the streams again after a restart. Of each stream the tail page, the page
-// where purge goes on and the header of the last transaction are read: what is between them is
-// summed up in the tail page. A stream that an older version of Rowan has written is walked over
-// instead. Thread safety: one thread, before the streams are used.
+// UndoRecovery: finds the streams again after a restart. It reads each stream's tail page, the page
+// where purge goes on and the header of the last transaction: the tail page sums up what is between
+// them. A stream written by an older version of Rowan is walked instead. Thread safety: one thread,
+// before the streams are used.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class UndoRecovery {
   /// makes a Txn (state kActive or kPrepared with xid) owning its stream.
   enum class OnDamage : uint8_t {
     kRefuse,
-    kLeaveStream,    ///< a stream whose ends cannot be read is left out
-    kLeaveDirectory  ///< also those that the directory does not tell of: nothing will be written
+    kLeaveStream,    ///< streams whose ends cannot be read are left out
+    kLeaveDirectory  ///< also those missing from the directory: nothing will be written
   };
   Status Run(OnDamage on_damage = OnDamage::kRefuse);
 
@@ -43,12 +43,12 @@ class UndoRecovery {
   /// The header of the transaction that goes on at the beginning of the tail page.
   Status LoadLastHeader(UndoPointer pointer, UndoScan* scan);
   Status RecoverByWalk(const DirectorySlot& slot, UndoStream* stream, UndoScan* scan);
-  /// The tail was found by walking: the next start shall know it.
+  /// Stores a tail that was found by walking, for the next start.
   Status CompleteSlot(UndoStream* stream);
   /// The XID of a prepared transaction, and which indexes it changed: its coordinator will ask
-  /// which tables it holds.
+  /// which tables it affects.
   Status LoadXid(UndoPointer pointer, Txn* txn) const;
-  /// Walks over one that has no list of them: it is short, has very many, or is of an older build.
+  /// Walks a transaction without a list of them: short, with very many, or of an older build.
   Status CollectIndexes(Txn* txn) const;
   Status MakeUnfinished(UndoStream* stream, const UndoScan& scan);
 

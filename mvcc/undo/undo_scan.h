@@ -18,12 +18,12 @@ struct UndoScan {
   TxnHeader header;      ///< of the newest transaction
   UndoPointer position;  ///< where it stands
   uint64_t records = 0;  ///< of the newest transaction
-  uint64_t bytes = 0;    ///< of these, those walked over
+  uint64_t bytes = 0;    ///< of these, as far as walked
   uint64_t begun = 0;    ///< headers met
   uint64_t committed = 0;
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;
-  /// The stream is in use: what does not fit the newest transaction as it was met is no damage yet.
+  /// The stream is in use: what does not fit the newest transaction as read is not yet damage.
   bool in_use = false;
 
   [[nodiscard]] bool unfinished() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoShare: what has to be undone before what, where several workers roll one transaction back.
+// UndoShare: the order in which records are undone where several workers roll back one transaction.
 #pragma once
 
 #include <cstdint>

@@ -32,11 +32,11 @@ class UndoSpace {
 
   /// Creates the space and its directory.
   Status Create();
-  /// Reads the directory of an existing one: all streams there are, in order of their numbers.
+  /// Reads the directory of an existing one: all streams, in order of their numbers.
   Status LoadDirectory(std::vector<std::pair<uint32_t, DirectorySlot>>* slots);
   [[nodiscard]] const std::vector<PageNumber>& directory() const { return directory_; }
 
-  /// The page, fixed already by the mini-transaction or fixed now. kCorrupt with a logged sentence.
+  /// The page, already fixed by the mini-transaction or fixed now. kCorrupt with a logged sentence.
   Result<MutablePage> Fix(MiniTxn* mini_txn, PageNumber page) const;
   /// Shared latch and a page of the right shape, or kCorrupt with a logged sentence.
   Result<PageGuard> FixShared(PageNumber page) const;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // UndoStreams: streams of undo records in ordinary pages of the undo space. What a transaction does
-// with its stream is in UndoLog, what becomes of the records after its commit in UndoPurge.
+// with its stream is in UndoLog, what becomes of the records after its commit is in UndoPurge.
 //
 // A stream is an append-only chain of undo pages. A transaction takes a free stream at its first
 // write (most recently used first) and owns its tail until it ends; the next transaction continues
 // after it on the same page. So transactions within one stream are in commit order, small ones
-// share pages, and nothing is allocated on the common path. Purge advances the head of each stream
-// by itself and frees the pages it has passed, also in the middle of a transaction. Streams are
-// found after a restart through the undo directory pages (first pages of the undo space): one slot
-// per stream with head, tail and purge's position. Each page begins with a summary of what is in
-// front of it, so that a restart reads two or three pages of each stream, however long it is.
+// share pages, and the common path allocates nothing. Purge advances the head of each stream by
+// itself and frees the pages it has passed, also in the middle of a transaction. Streams are found
+// after a restart through the undo directory pages (first pages of the undo space): one slot per
+// stream with head, tail and purge's position. Each page begins with a summary of what is before
+// it, so a restart reads two or three pages of each stream, however long it is.
 // Thread safety: all members; a transaction is passed by the thread that owns it.
 #pragma once
 
@@ -45,17 +45,17 @@ class UndoStreams {
   UndoStreams(const UndoStreams&) = delete;
   UndoStreams& operator=(const UndoStreams&) = delete;
 
-  /// Creates the undo space and directory: of a new instance, or of a run's temporary tables. An
-  /// existing one is found by UndoRecovery.
+  /// Creates the undo space and directory: of a new instance, or of a run's temporary tables.
+  /// UndoRecovery finds an existing one.
   Status Create() { return space_.Create(); }
 
-  /// A stream of the transaction's own until Release, in which no damage is known. REQUIRES: it has
-  /// none. kBusy: too many.
+  /// Gives the transaction a stream without known damage until Release. REQUIRES: it has none.
+  /// kBusy: too many.
   Status Acquire(Txn* txn);
-  /// The stream is free for the next transaction.
+  /// Frees the stream for the next transaction.
   void Release(Txn* txn);
   void Release(UndoStream* stream);
-  /// A page more at the end of the transaction's stream, in its own group. No latch held.
+  /// Adds a page at the end of the transaction's stream, in its own group. No latch held.
   Status AddPage(Txn* txn);
   /// The last page is empty and not the only one: frees it, in its own group.
   Status DropEmptyTail(UndoStream* stream);
@@ -68,13 +68,13 @@ class UndoStreams {
     ROWAN_DCHECK(number < stream_count());
     return streams_[number].load(std::memory_order_acquire);
   }
-  /// The next one. REQUIRES: recovery, or as Acquire creates one.
+  /// Adds the next one. REQUIRES: during recovery, or while Acquire creates one.
   void Add(std::unique_ptr<UndoStream> stream);
 
-  /// Damage was met in the stream: nothing more of it is purged, and once it is released no
-  /// transaction gets it again, so its history and its pages become no more. True the first time.
+  /// Damage was found in the stream: nothing more of it is purged, and once released no transaction
+  /// gets it again, so its history and its pages stop growing. True the first time.
   bool MarkDamaged(UndoStream* stream);
-  /// The last page of the transaction's stream cannot be had for the reason `status`, which is
+  /// The last page of the transaction's stream cannot be used for the reason `status`, which is
   /// returned. Damage is noted, and a transaction that has written nothing loses the stream.
   Status CannotAppend(Txn* txn, Status status);
   [[nodiscard]] uint32_t damaged_count() const {
@@ -86,7 +86,7 @@ class UndoStreams {
     return At(stream)->history.load(std::memory_order_acquire) != 0;
   }
   [[nodiscard]] uint64_t HistoryLength() const { return history_.load(std::memory_order_relaxed); }
-  /// Some of it is of earlier runs. Streams with damage do not count: purge does not go on there.
+  /// Some of it is of earlier runs. Damaged streams do not count: purge has stopped there.
   [[nodiscard]] bool HasHistoryOfLastRun() const;
   void AddHistory(uint64_t transactions) {
     history_.fetch_add(transactions, std::memory_order_relaxed);
@@ -96,22 +96,22 @@ class UndoStreams {
     history_.fetch_sub(transactions, std::memory_order_relaxed);
   }
 
-  /// Of undo records of the stream that purge has passed; those of earlier runs are not counted.
+  /// Subtracts records of the stream that purge has passed; those of earlier runs are not counted.
   static void SubtractRecords(UndoStream* stream, uint64_t records);
   /// Records of transactions that committed in this run and are not purged.
   struct Backlog {
     uint64_t kept = 0;       ///< all
-    uint64_t blocked = 0;    ///< of streams that purge cannot go on with
+    uint64_t blocked = 0;    ///< of streams where purge is stuck
     uint64_t purgeable = 0;  ///< of others, where no snapshot is in purge's way
   };
   [[nodiscard]] Backlog FindBacklog(Csn horizon) const;
-  /// How long a transaction waits for each page that it adds to its undo: what keeps writers from
-  /// outrunning purge. Any thread.
+  /// How long a transaction waits for each page that it adds to its undo, so that writers do not
+  /// outrun purge. Any thread.
   void SetWriterDelay(uint32_t delay_us) {
     writer_delay_us_.store(delay_us, std::memory_order_relaxed);
   }
 
-  /// How often one waited.
+  /// How often a transaction waited.
   [[nodiscard]] uint64_t WriterDelays() const {
     return writer_delays_.load(std::memory_order_relaxed);
   }

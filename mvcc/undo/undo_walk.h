@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // UndoWalk: steps over the records of an undo stream, oldest first, as purge takes them: page by
-// page, copied out under a shared latch, so that nothing is latched while a record is worked on.
-// Thread safety: pure functions of what is passed. The caller keeps the pages from being freed.
+// page, copied out under a shared latch, so nothing is latched while a record is processed.
+// Thread safety: pure functions of their arguments. The caller keeps the pages from being freed.
 #pragma once
 
 #include <vector>
@@ -18,15 +18,15 @@ namespace rowan {
 /// allocate.
 struct UndoRun {
   std::vector<std::byte> bytes;
-  UndoRecordCopy record;   ///< for those that hand them out
-  PageNumber next;         ///< where the transaction goes on; kNoPage: it ends here
-  bool resumable = false;  ///< the page's summary lets a restart begin inside of the transaction
+  UndoRecordCopy record;   ///< for callers that hand them out
+  PageNumber next;         ///< where the transaction continues; kNoPage: it ends here
+  bool resumable = false;  ///< a restart can begin here, within the transaction
 };
 
-/// While `position` is at the end of a page that has a successor: moves it to the first record of
-/// that one. `guard` holds its page shared, before and after.
+/// While `position` is at the end of a page with a successor, moves it to that one's first record.
+/// `guard` holds its page shared, before and after.
 Status MoveToNextUndoPage(UndoSpace* space, UndoPointer* position, PageGuard* guard);
-/// The header of the committed or other transaction at `position`, which must be one.
+/// The transaction header at `position`, where there must be one.
 Status ReadTxnHeader(UndoSpace* space, const PageGuard& guard, UndoPointer position,
                      TxnHeader* header, uint16_t* length);
 /// The records from `from` on to the next header or to the end of the page.
