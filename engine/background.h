@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Background: the engine's own threads: purge workers, rollback of the last run's losers and of
-// what sessions could not roll back, housekeeping (trash files, holes in the undo file, statistics
-// of changed tables), and scrubbing. The buffer pool, the log and the storage have theirs.
-// Purge and rollback work in units of undo records, not of transactions, and look at `stopping_`
-// before each record: closing never waits for a transaction to be through.
+// what sessions left unfinished, housekeeping (trash files, holes in the undo file, statistics of
+// changed tables), and scrubbing. The buffer pool, the log and the storage have theirs.
+// Purge and rollback work in units of undo records, not of transactions, and check `stopping_`
+// before each record: closing never waits for a whole transaction.
 // Thread safety: Start and Stop by the owner, WakeHousekeeping from any thread in between.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace rowan {
 
 class Background {
  public:
-  /// What it works on; outlives it.
+  /// The parts it works on; they outlive it.
   struct Parts {
     const EngineOptions* options = nullptr;
     Storage* storage = nullptr;
@@ -41,11 +41,11 @@ class Background {
       : parts_(parts), purge_watch_(parts.options->statement_of_thread) {}
   ~Background() { Stop(); }
 
-  /// As ThreadLoop::Start. After a failure some of them run, until Stop.
+  /// As ThreadLoop::Start. After a failure some threads run, until Stop.
   Status Start();
-  /// Work is left where it stands.
+  /// Work stops where it is.
   void Stop();
-  /// Nothing happens while it is not started.
+  /// No effect while not started.
   void WakeHousekeeping() {
     if (housekeeping_ != nullptr) housekeeping_->Wake();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What can be done with backups without an instance: to read one through, and to put an incremental
-// one onto the full one before it. See storage/backup_verify.h and storage/backup_apply.h, whose
-// folders are those of Rowan's part. Thread safety: functions on distinct folders.
+// Operations on backups without an instance: verifying one, and applying an incremental one to its
+// full backup. See storage/backup_verify.h and storage/backup_apply.h, whose folders are those of
+// Rowan's part. Thread safety: functions on distinct folders.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace rowan {
 
-/// True if nothing is wrong with the backup. With a `base`, that it goes onto that one, too.
+/// True if nothing is wrong with the backup; with a `base`, if it also fits that one.
 bool VerifyBackup(const std::string& folder, const std::string& base,
                   BackupVerify::Listener listener, FileSystem* file_system = PosixFileSystem());
 
-/// Whether the incremental backup can be put onto the full one; failures are logged as sentences.
+/// Checks that the incremental backup fits the full one; failures are logged as sentences.
 Status CheckIncrement(const std::string& full, const std::string& increment,
                       FileSystem* file_system = PosixFileSystem());
-/// The same, and does it.
+/// The same, and applies it.
 Status ApplyIncrement(const std::string& full, const std::string& increment,
                       FileSystem* file_system = PosixFileSystem());
 

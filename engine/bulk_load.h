@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// BulkLoad: fills a table that the session's own transaction created and nobody else can see: the
-// copy of ALTER TABLE. Rows become leaves directly, secondary entries are sorted and become trees
-// that are built bottom-up. No row is locked, nothing is undone row by row: rollback and recovery
+// BulkLoad: fills a table that the session's own transaction created and no other session can see:
+// the copy of ALTER TABLE. Rows become leaves directly, secondary entries are sorted and become
+// trees built bottom-up. No row is locked, nothing is undone row by row: rollback and recovery
 // remove the whole file, because the table's own creation is part of the same transaction.
 //
 // Rows are expected in key order, or sorted first. From the first one that is not in order,
 // clustered rows go the ordinary way (with undo), which also finds duplicates; entries are still
 // sorted. Snapshots taken before the transaction commits do not see the table
 // (Session::OpenSnapshotFor), so entries need no creator.
-// Thread safety: one thread, which has others build indexes in Finish.
+// Thread safety: one thread; Finish builds indexes with more.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ class BulkLoad {
            RowOrder order = RowOrder::kByKey);
   ~BulkLoad();
 
-  /// kDuplicate with detail 0 for a clustered key that is there, by Finish where rows come in any
+  /// kDuplicate with detail 0 for a clustered key that exists, from Finish if rows come in any
   /// order; else as Session::InsertRow.
   Status AddRow(Bytes key, Bytes row);
   Status AddEntry(const IndexEntry& entry);
-  /// Builds everything, by several threads as the limits say; nothing can be read before.
+  /// Builds everything, with as many threads as the limits say; nothing can be read before.
   /// kDuplicate: detail is the number of the index, duplicate_key() the later one of two entries.
   /// kInterrupted when the session was.
   Status Finish();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ConsistencyCheck: CHECK TABLE's engine half: every page of a table's trees and of its space. What
-// the entries mean is checked by the caller through the visit function (it knows columns and
+// ConsistencyCheck: the engine's part of CHECK TABLE: every page of a table's trees and of its
+// space. The caller checks the meaning of entries in the visit function (it knows columns and
 // visibility).
 //
-// Leaked pages: a page that the bitmap calls in use and that no walk from the roots reaches. Other
-// sessions go on changing the trees during the walk, so a page counts only if it was in use before
+// Leaked pages: a page in use according to the bitmap that no walk from the roots reaches. Other
+// sessions keep changing the trees during the walk, so a page counts only if it was in use before
 // and after the walk, and only if several walks in a row miss it.
 // Thread safety: all members, also concurrently with other work.
 #pragma once

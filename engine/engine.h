@@ -33,17 +33,17 @@ class FileSystem;
 
 class Engine {
  public:
-  /// Errors are also logged as sentences: a folder that is not ours, another instance using it, a
+  /// Errors are also logged as sentences: a folder of other origin, another instance using it, a
   /// newer format, a missing or damaged file, options that do not fit. Nothing is overwritten.
   static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
   /// On another file system than the machine's (tests).
   static Result<std::unique_ptr<Engine>> Open(FileSystem* file_system,
                                               const EngineOptions& options);
-  /// Without Close: as after a crash (for tests), except that memory is released.
+  /// Without Close: as a crash (for tests), except that memory is released.
   ~Engine();
   /// Clean shutdown: everything flushed, control file marked. Sessions must be gone. What is not
-  /// written when the time is over stays with the redo log: the next start then redoes it while it
-  /// serves, as after a crash. Ok all the same.
+  /// written in time stays in the redo log: the next start redoes it while it serves, as after a
+  /// crash. Still Ok.
   Status Close(uint64_t limit_nanos = UINT64_MAX);
 
   std::unique_ptr<Session> NewSession();
@@ -56,39 +56,39 @@ class Engine {
   /// Drops in the session's transaction; files go after commit (Session::FinishDdl) or by purge.
   Status DropTable(Session* session, TableId table);
   Status RenameTable(Session* session, TableId table, const std::string& new_name);
-  /// Changes a table's definition in place, in the session's transaction: `changed` has its id. Of
-  /// the indexes those with ids stay, or come from an IndexBuild of this transaction; what is
-  /// missing goes after commit (Session::FinishDdl) or by purge. Returns the table to use from
-  /// then on; after a rollback the former one is back. REQUIRES: nobody else uses the table until
-  /// the transaction has ended.
+  /// Changes a table's definition in place, in the session's transaction: `changed` has its id.
+  /// Indexes with ids stay, or come from an IndexBuild of this transaction; missing ones are freed
+  /// after commit (Session::FinishDdl) or by purge. Returns the table to use from then on; a
+  /// rollback restores the former one. REQUIRES: no other session uses the table until the
+  /// transaction has ended.
   Result<std::shared_ptr<Table>> AlterTable(Session* session, TableDef changed);
-  /// Creates an empty index of the table, in the session's transaction: AlterTable makes it known.
+  /// Creates an empty index of the table, in the session's transaction: AlterTable adds it.
   Status CreateIndex(Session* session, const Table& table, IndexId* index, PageNumber* root);
   /// The TableDef::directory that the table's file lies under; empty: the instance's folder.
   /// Reads a link of the file system. kNotFound.
   [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
-  /// Of a table that OpenTable fails for: see engine/stand_in.h.
+  /// For a table that OpenTable fails for: see engine/stand_in.h.
   [[nodiscard]] Result<std::shared_ptr<Table>> MakeStandIn(TableId table) const;
   /// A table for Session::Temporary, in no transaction and in no list (catalog/temporary_tables.h).
   Result<std::shared_ptr<Table>> CreateTemporaryTable(TableDef definition, uint64_t auto_increment);
-  /// At once, with all that open transactions did in it.
+  /// Drops it at once, with all that open transactions did in it.
   Status DropTemporaryTable(TableId table);
   [[nodiscard]] std::vector<TableDef> ListTables();
   /// Once the coordinator has resolved prepared transactions: files that no table owned at the
-  /// start are removed or moved to `lost` (catalog/orphan_files.h), while unfinished
-  /// transactions are still being rolled back only when that is done.
+  /// start are removed or moved to `lost` (catalog/orphan_files.h), or, while unfinished
+  /// transactions are still being rolled back, when that is done.
   Status RemoveOrphanFiles();
   /// Some of these files are still to be examined.
   [[nodiscard]] bool orphans_pending() const;
 
   // --- statistics and checks ---
-  /// Counts or estimates at once, as ANALYZE wants it, and keeps the result across restarts.
-  /// Otherwise the background does it as rows change. kInterrupted: `interrupted`, here and below,
-  /// says so, which is asked for each page if it is given.
+  /// Counts or estimates at once, for ANALYZE, and keeps the result across restarts. Otherwise the
+  /// background does it as rows change. kInterrupted if `interrupted`, here and below, returns
+  /// true; it is asked for each page if given.
   Status RefreshStatistics(Table* table, FunctionRef<bool()> interrupted = {});
-  /// The background looks for tables that need it at once instead of within a second. Cheap.
+  /// Makes the background refresh tables that need it now instead of within a second. Cheap.
   void WantStatistics();
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
   Status CheckIndex(Table* table, size_t index, Tree::Visit visit,
@@ -97,10 +97,10 @@ class Engine {
   /// know columns.
   using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
   /// Space header, bitmaps, and that every allocated page is reachable from a tree or a row. May
-  /// run concurrently with other work; then pages of off-page values are not checked, because
-  /// old versions may need them. `find_blobs` may be empty: rows have none then.
+  /// run concurrently with other work; then pages of off-page values are not checked, because old
+  /// versions may need them. `find_blobs` may be empty: then rows have none.
   Status CheckSpace(Table* table, FindBlobs find_blobs = {}, FunctionRef<bool()> interrupted = {});
-  /// The same for what belongs to no table: the catalog's tree, the undo streams, their spaces.
+  /// The same for all that belongs to no table: the catalog's tree, the undo streams, their spaces.
   Status CheckSystem();
 
   // --- what operators look at ---
@@ -111,12 +111,12 @@ class Engine {
   [[nodiscard]] std::vector<TableId> ListTableIds() const;
   /// A table's size and place, without opening it or any other I/O. kNotFound.
   [[nodiscard]] Result<TableFigures> FiguresOf(TableId table) const;
-  /// What the engine's user wants to find in the figures of a table, until its definition changes
-  /// or the engine is closed. Nothing if there is no such table.
+  /// Puts a number of the engine's user into the table's figures, until its definition changes or
+  /// the engine is closed. No effect if there is no such table.
   void NoteOnTable(TableId table, uint64_t note);
   /// Transactions that have written or are prepared.
   [[nodiscard]] std::vector<TxnInfo> Transactions() const;
-  /// Of the index of a row lock; empty when the catalog does not know it (any more).
+  /// Names of the index of a row lock; empty when the catalog does not know it (any more).
   [[nodiscard]] IndexNames NamesOfIndex(IndexId index) const;
   /// Which transactions wait for whose row locks, at most `count_max`.
   [[nodiscard]] std::vector<LockWaitInfo> RowLockWaits(size_t count_max) const;
@@ -136,23 +136,23 @@ class Engine {
   Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
 
   // --- backup ---
-  /// The log is held from here on; see storage/backup.h. The engine outlives it.
+  /// Holds the log from here on; see storage/backup.h. The engine outlives it.
   Result<std::unique_ptr<Backup>> BeginBackup(const BackupOptions& options);
-  /// The instance was put back from a backup and has not been used since. The coordinator had
-  /// decided everything it knew of when the backup ended, so what is prepared here by it was never
+  /// The instance was restored from a backup and has not been used since. The coordinator had
+  /// decided everything it knew of when the backup ended, so what it left prepared here was never
   /// committed.
   [[nodiscard]] bool restored() const;
-  /// For a log of the owner's whose end is to be durable with the engine's; null if nothing may be
-  /// written. See storage/carried_file.h, which also says what must be done after a crash.
+  /// For a log of the owner whose end is to be durable with the engine's; null if nothing may be
+  /// written. See storage/carried_file.h, also for what to do after a crash.
   [[nodiscard]] CarriedFile* carried_file() const;
-  /// This was taken care of; durable at return.
+  /// The restore was handled; durable on return.
   Status EndRestore();
 
   // --- coordination ---
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
-  /// The least of them, by bytes, that is not less than `first`; empty: there is none.
+  /// The least of them, by bytes, that is not below `first`; empty: there is none.
   [[nodiscard]] std::string PreparedXidFrom(const std::string& first) const;
-  /// Names ("schema/table") of the tables that such a transaction changed.
+  /// Names ("schema/table") of the tables that a prepared transaction changed.
   [[nodiscard]] std::vector<std::string> TablesChangedBy(const std::string& xid) const;
   /// What a prepared transaction of an earlier run did to tables, and its number.
   struct PreparedDdl {
@@ -162,7 +162,7 @@ class Engine {
     std::vector<TableId> altered{};
   };
   [[nodiscard]] PreparedDdl DdlOf(const std::string& xid) const;
-  /// A prepared transaction without session is known by `renamed`, which is as long, from here on.
+  /// From now on a prepared transaction without session is known by `renamed`, of equal length.
   Status RenamePrepared(const std::string& xid, const std::string& renamed);
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
@@ -176,10 +176,10 @@ class Engine {
   void SetIoCapacity(uint32_t pages_per_second);
   void SetScrubRate(uint64_t bytes_per_second);  ///< 0: off
   void SetMaxPurgeLag(uint64_t records);
-  /// Most memory for row locks; 0: by the size of the buffer pool.
+  /// Most memory for row locks; 0: derived from the size of the buffer pool.
   void SetLockMemory(uint64_t bytes_max);
 
-  /// For files beside the instance, as exported tables are.
+  /// For files outside the instance, such as exported tables.
   [[nodiscard]] FileSystem* file_system() const;
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] bool stopped() const;

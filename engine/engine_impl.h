@@ -41,39 +41,39 @@ struct Engine::Impl {
   std::unique_ptr<StatisticsKeeper> statistics;
   std::unique_ptr<Background> background;
   SessionParts session_parts;
-  CounterRates rates;  ///< between status reports
+  CounterRates rates;  ///< of counters between status reports
   bool closed = false;
-  /// Null until it is loaded: reports of damage until then have no names.
+  /// Null until loaded: until then reports of damage have no names.
   std::atomic<const Catalog*> names{nullptr};
 
-  std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< of the options, changed while running
+  std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< from the options; may change while running
   [[nodiscard]] uint64_t LockMemoryBytesMax() const;
 
-  /// What redo finds may come before the layers it is for.
+  /// Redo may find damage before the layers concerned exist.
   Mutex redo_mutex{LatchRank::kRedoProgress};
-  bool serving ROWAN_GUARDED_BY(redo_mutex) = false;  ///< catalog and orphans are there
+  bool serving ROWAN_GUARDED_BY(redo_mutex) = false;  ///< catalog and orphans exist
   bool redo_done ROWAN_GUARDED_BY(redo_mutex) = false;
 
-  uint64_t first_table_id = 0;  ///< of an instance created by this start
+  uint64_t first_table_id = 0;  ///< of an instance that this start creates
 
   Status Open(FileSystem* file_system);
   Status OpenStorage(FileSystem* file_system);
   Status ConfirmCreation();
   void BuildUpperLayers();
-  /// Of a new instance: catalog and undo streams.
+  /// For a new instance: catalog and undo streams.
   Status CreateContents();
   Status OpenCatalog();
   Status StartTransactions();
   void NoteRedoDone();
-  /// The tables of marked spaces are refused from now on.
+  /// From now on the tables of marked spaces are refused.
   void NoteDamage(SpaceId space);
   void NoteServing();
   Status StartBackground();
 
-  /// Counters of tables and their statistics, before the instance is closed.
+  /// Writes counters and statistics of tables, before the instance is closed.
   Status PersistCounters();
 
-  /// Of the transactions that change this table.
+  /// The manager of the transactions that change this table.
   [[nodiscard]] TxnManager* TxnsOf(const Table& table) const {
     return IsTemporary(table.id()) ? temporary->txns() : txns.get();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A table's rows as a file that goes to another instance (docs/formats/export.md): a description of
-// the table, its rows in the order of their keys with their off-page values, and their
+// A table's rows as a file for another instance (docs/formats/export.md): a description of the
+// table, its rows in the order of their keys with their off-page values, and their
 // number. Nothing in it depends on the instance that wrote it: no page, no id, no version of a row.
 // Every byte is under a checksum. Memory: a block, and the largest row. Thread safety: one thread.
 #pragma once
@@ -18,15 +18,15 @@
 namespace rowan {
 
 struct ExportHeader {
-  std::string schema;  ///< what the table's user calls its definition, for its eyes
+  std::string schema;  ///< the user's form of the table's definition
   std::string layout;  ///< how its rows are encoded
 };
 
-/// What a row is made of; bytes of someone else.
+/// The parts of a row; does not own the bytes.
 struct ExportedRow {
   Bytes key{};
   Bytes row{};
-  std::vector<Bytes> values{};  ///< that lie off the page
+  std::vector<Bytes> values{};  ///< stored off the page
 };
 
 struct ExportEnd {
@@ -62,24 +62,24 @@ inline constexpr size_t kHeaderBytes = 64;
 inline constexpr size_t kBlockSizeOffset = 4;
 inline constexpr size_t kBlockNumberOffset = 8;
 inline constexpr size_t kBlockHeaderBytes = 16;
-inline constexpr size_t kBlockBytesMax = size_t{256} << 10;  ///< of contents
+inline constexpr size_t kBlockBytesMax = size_t{256} << 10;  ///< bytes of contents
 }  // namespace export_layout
 
 class ExportWriter {
  public:
-  /// The file appears under `path`, in place of one that is there, when Finish returns.
+  /// The file appears under `path`, replacing an existing one, when Finish returns.
   static Result<std::unique_ptr<ExportWriter>> Create(FileSystem* files, const std::string& path,
                                                       const ExportHeader& header);
-  /// An unfinished file goes.
+  /// Removes an unfinished file.
   ~ExportWriter();
   ExportWriter(const ExportWriter&) = delete;
   ExportWriter& operator=(const ExportWriter&) = delete;
 
   /// kNoSpace, kIoError.
   Status Add(const ExportedRow& row);
-  /// Everything is durable.
+  /// On return everything is durable.
   Status Finish(uint64_t auto_increment);
-  /// A finished one that is of no more use; fine when there is none.
+  /// Removes a finished file; no effect if there is none.
   static Status Remove(FileSystem* files, const std::string& path);
 
  private:
@@ -93,7 +93,7 @@ class ExportWriter {
   const std::string path_;
   const std::string unfinished_path_;
   std::unique_ptr<File> file_;
-  uint32_t seed_ = 0;  ///< of the blocks' checksums: that of the header
+  uint32_t seed_ = 0;  ///< for the blocks' checksums: the header's checksum
   uint64_t offset_ = 0;
   uint64_t blocks_ = 0;
   uint64_t rows_ = 0;
@@ -106,11 +106,11 @@ class ExportReader {
   static Result<std::unique_ptr<ExportReader>> Open(FileSystem* files, const std::string& path);
 
   [[nodiscard]] const ExportHeader& header() const { return header_; }
-  /// False at the end, which end() then tells. Bytes of the row are valid until the next call.
+  /// False at the end; then end() is valid. Bytes of the row are valid until the next call.
   /// kCorrupt: the error log names file and offset.
   Result<bool> Next(ExportedRow* row);
   [[nodiscard]] const ExportEnd& end() const { return end_; }
-  /// How far it is: bytes of the file, and those that were read, the header's at least.
+  /// Progress: bytes of the file, and those read, at least the header's.
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] uint64_t read_bytes() const { return offset_; }
 
@@ -133,7 +133,7 @@ class ExportReader {
   uint64_t blocks_ = 0;
   uint64_t rows_ = 0;
   ByteBuffer block_;
-  size_t taken_ = 0;  ///< of the block
+  size_t taken_ = 0;  ///< bytes of the block
   ByteBuffer key_;
   ByteBuffer row_;
   std::vector<ByteBuffer> values_;

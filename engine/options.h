@@ -17,20 +17,20 @@
 namespace rowan {
 
 struct EngineOptions {
-  /// With recovery.force, what redo finds damaged in the undo space does not keep the instance
-  /// closed either, and what is readable of damaged tables can be read (engine/salvage.h). Without
-  /// `background`, tests drive purge and rollback too.
+  /// With recovery.force, the instance opens although redo finds damage in the undo space, and the
+  /// readable parts of damaged tables can be read (engine/salvage.h). Without `background`, tests
+  /// drive purge and rollback too.
   StorageOptions storage;
-  /// Without a size for row locks they have at least the default one, or a quarter of the pool.
+  /// Row locks without a size get the default one or a quarter of the pool, whichever is larger.
   TxnManagerOptions txns;
   PurgeOptions purge;
-  bool purges = true;      ///< false: what is deleted stays, for a start that changes little
+  bool purges = true;      ///< false: deleted rows stay, for a start that changes little
   bool rolls_back = true;  ///< false: losers of the last run stay as they are, their rows locked
-  /// For reports of what keeps old row versions: what the session of this thread (Txn::thread)
-  /// does, empty if nothing. May be empty. Any thread, at any time while the engine is open.
+  /// For reports of what keeps old row versions: what the session of this thread (Txn::thread) is
+  /// doing, empty if nothing. May be empty. Any thread, at any time while the engine is open.
   std::function<std::string(uint64_t thread)> statement_of_thread;
-  /// Asked before a new instance is created: the smallest table id it may hand out, or why it must
-  /// not be. May be empty: there is nothing against it.
+  /// Called before a new instance is created: the smallest table id it may hand out, or why it must
+  /// not be created. May be empty: no objection.
   std::function<Result<uint64_t>()> before_creation;
 };
 

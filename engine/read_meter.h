@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadMeter: how much reads look at compared with what they hand out, of one session. Cursors count
-// in plain members of their own; what they counted is added here, and to the counters of the
-// engine, when the statement is through with the table.
+// ReadMeter: how much one session's reads examine compared with what they return. Cursors count in
+// their own plain members; their counts are added here, and to the counters of the engine, when the
+// statement has finished with the table.
 //
-// Examined: entries and rows whose place in an index the statement came to, the row of an entry
-// included; bytes are those of the keys and values that were taken from the page. Returned: rows
-// handed to the server, with their stored bytes. Two parts of what was examined are told apart:
-// what was copied along with its neighbours on the leaf and never asked for (co-located), and rows
-// that had to be read although the index was expected to do (index-only fallback).
+// Examined: entries and rows whose place in an index the statement reached, including the row of an
+// entry; bytes are those of the keys and values taken from the page. Returned: rows handed to the
+// server, with their stored bytes. Two parts of the examined rows are counted separately: those
+// copied with their neighbours on the leaf and never asked for (co-located), and rows read although
+// the index was expected to suffice (index-only fallback).
 // Thread safety: one thread.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace rowan {
 
-/// What a statement is, as far as the meter tells. The last one that applies.
+/// Kinds of statements that the meter distinguishes; the last one that applies.
 enum class StatementKind : uint8_t {
   kSingleTable,
   kJoin,         ///< names more than one table
-  kAggregation,  ///< groups, aggregates, or removes repeats
+  kAggregation,  ///< groups, aggregates, or removes duplicates
   kCount
 };
 
@@ -61,7 +61,7 @@ struct ReadMeter {
   }
 };
 
-/// To the counters of the engine.
+/// Adds it to the counters of the engine.
 void AddToTotals(const StatementReads& read, StatementKind kind, CounterBatch* totals);
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowCodec: what the engine has to ask about the columns of a table's rows, which only its user
+// RowCodec: what the engine must know about the columns of a table's rows, which only its user
 // knows. Keys, rows and entries are byte strings to the engine; a *record* is the user's own form
 // of a row, and *columns* its own way to name some of them (null: all).
 // Thread safety: const; one codec serves all cursors on a table.
@@ -19,13 +19,13 @@ namespace rowan {
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
 
-/// A value that does not stay in its row, and where it went.
+/// A value that moves out of its row, and its new place.
 struct OffPageWrite {
   Bytes value;
-  uint32_t column = 0;                         ///< as BlobReader is told when it is read
-  bool is_shared = false;                      ///< several values made into one for this row
+  uint32_t column = 0;                         ///< passed to BlobReader when it is read
+  bool is_shared = false;                      ///< several values of this row stored as one
   size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
-  OffPageValue stored{};                       ///< set by the writer, within that
+  OffPageValue stored{};                       ///< set by the writer, within that limit
 };
 
 class RowCodec {
@@ -41,24 +41,24 @@ class RowCodec {
     virtual Result<Bytes> Read(const OffPageValue& value, uint32_t column) = 0;
   };
 
-  /// Takes values off the page while a row is encoded.
+  /// Moves values off the page while a row is encoded.
   class BlobWriter {
    public:
     virtual ~BlobWriter() = default;
     virtual Status Write(OffPageWrite* value) = 0;
   };
 
-  /// Whether records hold the clustered key of their row; if not, it is a number of eight bytes
-  /// that Table::NextRowId gives and the row's user keeps.
+  /// Whether records hold the clustered key of their row; if not, it is an eight-byte number that
+  /// Table::NextRowId gives and the row's user keeps.
   [[nodiscard]] virtual bool has_primary_key() const { return true; }
   /// The clustered key that a record holds. kTooBig.
   virtual Status EncodeKey(const void* record, ByteBuffer* key) const = 0;
-  /// A whole record as a row, which shares an entry with `key_bytes` of its clustered key. kTooBig,
-  /// and errors of `blobs` as they are.
+  /// Encodes a whole record as a row, which shares an entry with `key_bytes` of its clustered key.
+  /// kTooBig, and errors of `blobs`.
   virtual Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
                            ByteBuffer* row) const = 0;
   /// Puts a row into `record`; only what `columns` names is guaranteed. kCorrupt, and errors of
-  /// `blobs` as they are.
+  /// `blobs`.
   virtual Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                            void* record) const = 0;
   /// The same from an entry of index `index` alone. kUnsupported: only the row has the values.
@@ -67,9 +67,8 @@ class RowCodec {
   /// The entry that a whole record has in index `index`. kTooBig.
   virtual Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                              EncodedEntry* entry) const = 0;
-  /// All entries that a whole record has in an index: one as a rule, but there may be several in an
-  /// index of a column with several values, and none. Each is put into `buffer` and visited; ends
-  /// with the first error.
+  /// All entries that a whole record has in an index: normally one, but none or several in an index
+  /// on a multi-valued column. Each is put into `buffer` and visited; ends with the first error.
   using EntryVisit = FunctionRef<Status(const EncodedEntry& entry)>;
   virtual Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
                                EncodedEntry* buffer, EntryVisit visit) const {
@@ -79,12 +78,12 @@ class RowCodec {
   }
   /// A row may have any number of entries in the index.
   [[nodiscard]] virtual bool HasSeveralEntries(uint32_t /*index*/) const { return false; }
-  /// Whether entries of an index are made of more than the row (IndexEntry::computed).
+  /// Whether entries of an index depend on more than the row (IndexEntry::computed).
   [[nodiscard]] virtual bool IsComputed(uint32_t /*index*/) const { return false; }
   /// The clustered key inside an entry's key: a part of it, or assembled in `*scratch`. kCorrupt.
   virtual Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                        ByteBuffer* scratch) const = 0;
-  /// Off-page values that a stored row refers to, instead of what `*refs` held.
+  /// Replaces `*refs` by the off-page values that a stored row refers to.
   virtual void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RowImage: one row as the engine stores it, made of a record: its clustered key, the row, and its
-// entry in each secondary index. Two of them tell which entries a change of the row touches.
+// entry in each secondary index. Comparing two shows which entries a change of the row touches.
 // Buffers are reused. Thread safety: one thread.
 #pragma once
 
@@ -21,18 +21,18 @@ using IndexSet = std::vector<bool>;
 
 class RowImage {
  public:
-  /// Of a table with so many indexes, the clustered one included. The codec outlives the image.
+  /// `index_count`: indexes of the table, the clustered one included. The codec outlives the image.
   RowImage(const RowCodec* codec, size_t index_count);
 
-  /// There is no such row: neither key nor entries.
+  /// Makes it no row: neither key nor entries.
   void Clear();
   /// `number`: the key if records do not hold one.
   Status EncodeKey(const void* record, Bytes number);
   void SetKey(Bytes key) { key_.assign(key.begin(), key.end()); }
-  /// Of the indexes in `only` (null: of all), with the key that was set.
+  /// Encodes the entries in the indexes `only` (null: in all), with the key that was set.
   Status EncodeEntries(const void* record, const IndexSet* only = nullptr);
   Status EncodeRow(const void* record, RowCodec::BlobWriter* blobs);
-  /// Other entries than those that were encoded, in the order of their keys.
+  /// Replaces the encoded entries by others, in the order of their keys.
   void ReplaceEntries(uint32_t index, std::vector<EncodedEntry> entries);
 
   [[nodiscard]] Bytes key() const { return key_; }
@@ -40,16 +40,16 @@ class RowImage {
   [[nodiscard]] size_t index_count() const { return entries_.size(); }
   /// All of them, valid until the image is changed. REQUIRES: all were encoded.
   std::span<const IndexEntry> ViewEntries();
-  /// What makes the entries of `before` those of `after`, instead of what `*changes` held. What
-  /// only goes comes first where an index has several entries of a row: unique values are given up
-  /// before they are taken. REQUIRES: both were encoded of the same indexes, of the same table.
+  /// Replaces `*changes` by what turns the entries of `before` into those of `after`. Where an
+  /// index has several entries of a row, removals come first: unique values are given up before
+  /// they are taken. REQUIRES: both were encoded for the same indexes of the same table.
   static void ListChanges(const RowImage& before, const RowImage& after, const IndexSet* only,
                           std::vector<EntryChange>* changes);
 
  private:
   /// Without a key: there is none.
   struct Entry : EncodedEntry {
-    bool has_several = false;  ///< of an index that has `elements_` instead
+    bool has_several = false;  ///< its index has `elements_` instead
   };
   struct Element {
     uint32_t index = 0;

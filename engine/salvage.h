@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Salvage: what one cursor passes over in a damaged table, with RecoveryOptions::force. A scan that
-// meets a page that cannot be read looks at the whole file once and goes on with the next page that
-// can; a row of which something cannot be read is left out. Both are counted, so that the client
-// is told what the answer lacks. Reads that lock rows for changes fail as always: nothing is
-// changed on the strength of a part. Thread safety: one thread.
+// Salvage: what one cursor skips in a damaged table, with RecoveryOptions::force. A scan that meets
+// an unreadable page searches the whole file once and goes on with the next readable page; a row
+// with an unreadable part is left out. Both are counted, so that the client learns what the answer
+// lacks. Reads that lock rows for changes fail as always: nothing is changed on partial evidence.
+// Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ class Salvage {
 
   /// Null until damage was met there.
   [[nodiscard]] const LeafDirectory* DetourOf(uint32_t index) const;
-  /// Finds the way around the damage of an index. False: it is known already.
+  /// Finds a way around the damage of an index. False: it is known already.
   Result<bool> FindDetour(Table* table, uint32_t index, FunctionRef<bool()> interrupted);
   void NoteRow();
   /// The next statement looks again.
   void Forget() { detours_.clear(); }
 
-  /// What was passed over since the last call, as a sentence; empty: nothing.
+  /// What was skipped since the last call, as a sentence; empty: nothing.
   [[nodiscard]] std::string TakeReport(const Table& table);
 
  private:

@@ -35,14 +35,15 @@ class Engine;
 class TemporaryTables;
 
 /// How one secondary entry changes when its row is updated. Where the index has several entries of
-/// a row, one without a key says that the other just comes or goes; both name the index.
+/// a row, an entry without a key means that the other is just added or removed; both name the
+/// index.
 struct EntryChange {
   IndexEntry before;
   IndexEntry after;
 };
 
 /// After a change of a row: it failed because a computed entry (IndexEntry::computed) is not the
-/// row's in the index whose number is the detail.
+/// row's in the index given by the detail.
 inline bool IsOtherEntry(Status status) {
   return status.Is(Code::kNotFound) && status.detail() != 0;
 }
@@ -52,20 +53,20 @@ inline bool EndsTransaction(Status status) {
   return status.Is(Code::kDeadlock) || status.Is(Code::kStopped);
 }
 
-/// How a statement ends. kGiveUp: as kUndo, but the transaction is going to be rolled back anyway,
-/// so that the kill which ends the statement leaves its rollback, too: kInterrupted.
+/// How a statement ends. kGiveUp: as kUndo, but the transaction will be rolled back anyway, so a
+/// kill that ends the statement leaves its rollback, too: kInterrupted.
 enum class StatementEnd : uint8_t { kKeep, kUndo, kGiveUp };
-/// Whether a commit waits for what its durability asks for; kNone: someone else will.
+/// Whether a commit waits for what its durability asks for; kNone: another thread does.
 enum class CommitWait : uint8_t { kAsDurability, kNone };
-/// What decides about a prepared transaction: we, at once, or an external coordinator at any time,
-/// which the log's latencies do not count.
+/// What decides the outcome of a prepared transaction: we, at once, or an external coordinator at
+/// any time, which the log's latencies exclude.
 enum class Coordinator : uint8_t { kInternal, kExternal };
 /// What a kill ends: a statement, or the session with it.
 enum class Interruption : uint8_t { kStatement, kSession };
 /// Whether undo frees an off-page value, or the file of its table goes with it.
 enum class ValueUndo : uint8_t { kFreed, kGoesWithTable };
 
-/// An off-page value of a row that is to have other bytes.
+/// A change of an off-page value.
 struct ValueChange {
   const OffPageValue* stored = nullptr;
   Bytes before;                    ///< its bytes
@@ -93,7 +94,7 @@ class Session {
  public:
   Session(Engine* engine, const SessionParts& parts)
       : Session(engine, parts, parts.txns, LatchRank::kSessionInterrupt) {}
-  /// Rolls back whatever is open.
+  /// Rolls back anything open.
   ~Session();
 
   // --- transaction ---
@@ -103,36 +104,35 @@ class Session {
   /// Empty unless prepared().
   [[nodiscard]] const std::string& prepared_xid() const { return txn_->xid; }
   [[nodiscard]] bool prepared() const { return txn_->state == TxnState::kPrepared; }
-  /// kDeadlock after an operation that failed with it, until Rollback; and what a rollback to a
-  /// savepoint or of a statement failed with, until one to there, or before, succeeds
-  /// (kInterrupted: it was left by a shutdown): reads, changes, Prepare and Commit are refused with
-  /// that.
+  /// kDeadlock after an operation that failed with it, until Rollback; and the error of a failed
+  /// rollback to a savepoint or of a statement, until one to there or earlier succeeds
+  /// (kInterrupted: a shutdown stopped it): reads, changes, Prepare and Commit are refused with it.
   [[nodiscard]] Status CheckUsable() const { return TxnManager::CheckUsable(*txn_); }
   /// The transaction has written something.
   [[nodiscard]] bool wrote() const { return txn_->is_writer(); }
   [[nodiscard]] IsolationLevel isolation() const { return txn_->isolation; }
-  /// Of the open transaction, never used again for another; 0 before it writes.
+  /// Number of the open transaction, never reused; 0 before it writes.
   [[nodiscard]] uint64_t txn_number() const { return txn_->txn_id().value(); }
-  /// From the next wait on.
+  /// For later waits.
   void SetLockWait(const LockWaitSettings& settings) {
     txn_->locks.wait_timeout_s = settings.timeout_s;
     txn_->locks.deadlock_detect = settings.detect_deadlocks;
   }
-  /// True snapshot isolation at REPEATABLE READ, for the statements to come: locking or changing a
-  /// row that was changed after the transaction's snapshot was taken fails with kDeadlock.
+  /// True snapshot isolation at REPEATABLE READ, for later statements: locking or changing a row
+  /// changed after the transaction's snapshot was taken fails with kDeadlock.
   void SetSnapshotIsolation(bool on) {
     txn_->refuses_newer_rows =
         txn_->optimistic || (on && txn_->isolation >= IsolationLevel::kRepeatableRead);
   }
-  /// Before the transaction's first statement, at SERIALIZABLE: plain reads go by the snapshot and
-  /// keep nobody waiting; one that could close a circle of reads and writes fails with kDeadlock,
-  /// at the latest at Prepare or Commit. `read_only`: it will not write. Holds among transactions
-  /// that say so.
+  /// Before the transaction's first statement, at SERIALIZABLE: plain reads use the snapshot and
+  /// block no writer; a transaction that could close a cycle of reads and writes fails with
+  /// kDeadlock, at the latest at Prepare or Commit. `read_only`: it will not write. Serializable
+  /// only among such transactions.
   void BeginOptimistic(bool read_only) { txns_->BeginOptimistic(txn_.get(), read_only); }
   [[nodiscard]] bool optimistic() const { return txn_->optimistic; }
   /// The host's thread that runs the session from now on: its number, shown to operators, and, if
-  /// it is a replication worker (else null), what LockWaitHooks are given. When this returns, the
-  /// former worker is no longer used.
+  /// it is a replication worker (else null), the worker that LockWaitHooks get. When this returns,
+  /// the former worker is no longer used.
   void SetThread(uint64_t number, void* worker) {
     txn_->thread.store(number, std::memory_order_relaxed);
     txns_->locks()->SetReplicaWorker(txn_.get(), worker);
@@ -142,18 +142,18 @@ class Session {
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
   /// statement through EndStatement).
   void OpenSnapshot();
-  /// Sees what another session's open snapshot shows, which stays open as long.
+  /// Sees what another session's open snapshot shows, which must stay open as long.
   void ShareSnapshot(const Session& other);
   /// As OpenSnapshot, for reading `table`: kTableChanged if the snapshot is older than the table,
-  /// as when an ALTER or TRUNCATE committed after it was taken, or than its index `index_number`.
+  /// because of an ALTER or TRUNCATE committed since, or than its index `index_number`.
   Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
-  /// For locking or changing what is newest in `table`: kTableChanged to a transaction that may not
-  /// overlook what was changed after its snapshot, if that cannot be told of the table any more.
+  /// Before locking or changing the newest rows of `table`: kTableChanged if the transaction must
+  /// notice changes made after its snapshot, but the table no longer shows them.
   [[nodiscard]] Status CheckCanTellNewer(const Table& table) const {
     return txn_->refuses_newer_rows ? CheckNotAltered(table) : Status::Ok();
   }
-  /// Reads of the snapshot inside `read` see what is committed now, whatever the transaction's own
-  /// snapshot is, and the transaction's own changes.
+  /// Snapshot reads inside `read` see what is committed now, whatever the transaction's snapshot,
+  /// and the transaction's own changes.
   Status ReadFresh(FunctionRef<Status()> read);
   void StartStatement();
   Status EndStatement(StatementEnd end);
@@ -161,7 +161,7 @@ class Session {
                 CommitWait wait = CommitWait::kAsDurability);
   /// End of the newest commit of this session that wrote something; 0 before the first.
   [[nodiscard]] Lsn last_commit_lsn() const { return last_commit_lsn_; }
-  /// End of what it logged, for WaitCommitted: prepared is the transaction only from then on.
+  /// Returns the end of what it logged, for WaitCommitted: only then is the transaction prepared.
   Result<Lsn> Prepare(Bytes xid, Coordinator coordinator = Coordinator::kInternal);
   /// See TxnManager::RenamePrepared.
   Result<Lsn> RenamePrepared(Bytes xid);
@@ -172,12 +172,12 @@ class Session {
   void DetachPrepared();
 
   // --- temporary tables ---
-  /// The part of this session that changes and reads temporary tables: a session whose transaction
-  /// and statement begin here and end with this one's. REQUIRES: in a transaction. A prepared
-  /// transaction has no part here until it is committed or rolled back. kInterrupted from the
-  /// shutdown sign on; kBusy while a rollback that failed is tried again.
+  /// The part of this session for temporary tables: a session whose transaction and statement begin
+  /// here and end with this one's. REQUIRES: in a transaction. A prepared transaction has no part
+  /// here until it is committed or rolled back. kInterrupted from the shutdown sign on; kBusy while
+  /// a failed rollback is retried.
   Result<Session*> Temporary();
-  /// Both parts' places, for savepoints.
+  /// Positions in both parts, for savepoints.
   struct Place {
     UndoPosition tables;
     UndoPosition temporary_tables;
@@ -185,32 +185,31 @@ class Session {
   [[nodiscard]] Place CurrentPlace() const;
   Status ReturnTo(const Place& place);
   /// Kill: ends a lock wait, and every read and wait from here on until ClearInterrupt or the next
-  /// transaction, with kInterrupted. What is left of a long Rollback is done in the background.
+  /// transaction, with kInterrupted. The rest of a long Rollback is done in the background.
   /// RollbackTo and EndStatement fail with kInterrupted if they are under way, or if the session is
   /// to end: docs/contracts/interruption.md. Any thread.
   void Interrupt(Interruption what = Interruption::kStatement);
   [[nodiscard]] bool interrupted() const {
     return txn_->interrupted.load(std::memory_order_relaxed);
   }
-  /// An Interrupt that is under way may be lost: look for its reason afterwards.
+  /// A concurrent Interrupt may be lost: check for its reason afterwards.
   void ClearInterrupt() {
     txn_->interrupted.store(false, std::memory_order_seq_cst);
     if (temporary_ != nullptr) temporary_->ClearInterrupt();
   }
 
-  /// What is told how far long work of this session is, from then on; null: nothing. Outlives that
-  /// work.
+  /// Gets the progress of later long work of this session; null: nothing does. Outlives that work.
   void ReportProgress(WorkProgress* progress) { progress_ = progress; }
   [[nodiscard]] WorkProgress* progress() const { return progress_; }
 
-  /// Until the statement ends no other session gets the table's AUTO_INCREMENT lock. As
-  /// for a row's lock: kDeadlock, kLockTimeout, kInterrupted.
+  /// Takes the table's AUTO_INCREMENT lock until the statement ends. As for a row lock: kDeadlock,
+  /// kLockTimeout, kInterrupted.
   Status LockAutoIncrement(const Table& table);
-  /// Another transaction has it or waits for it.
+  /// True if another transaction has it or waits for it.
   [[nodiscard]] bool AutoIncrementIsLocked(const Table& table) const;
 
   // --- rows; errors as in mvcc/row/row_writer.h ---
-  /// kDuplicate: detail = number of the index in its table; the row that is there is locked in
+  /// kDuplicate: detail = number of the index in its table; the existing row is locked in
   /// `duplicate_mode`.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
                    LockMode duplicate_mode = LockMode::kShared);
@@ -227,12 +226,12 @@ class Session {
   Status DeleteRow(Table* table, const StoredKey& row, std::span<const IndexEntry> entries);
 
   // --- off-page values ---
-  /// `undo`, kGoesWithTable: the table was created by this transaction, which cannot go on once
-  /// what refers to the value failed.
+  /// `undo`, kGoesWithTable: this transaction created the table, and cannot go on once the change
+  /// that refers to the value failed.
   Result<BlobRef> WriteBlob(Table* table, Bytes value, ValueUndo undo = ValueUndo::kFreed);
-  /// The value `change.after` for a new version of the row: a few changes of what is stored share
-  /// its base, others are written whole. What `stored` consists of and the result does not is the
-  /// caller's to drop, once the row is changed.
+  /// Stores `change.after` for a new version of the row: small changes share the stored base,
+  /// others are written whole. Once the row is changed, the caller drops what `stored` consists of
+  /// and the result does not.
   Result<OffPageValue> ChangeValue(Table* table, const ValueChange& change);
   Status DropBlob(const BlobRef& ref);
   Status ReadBlob(const BlobRef& ref, MutableBytes target);
@@ -240,10 +239,10 @@ class Session {
   /// Without a snapshot or a lock that keeps the value: kNotFound when it is gone.
   Status TryReadBlob(const BlobRef& ref, MutableBytes target);
 
-  /// Files of tables whose DROP this transaction committed are removed now. After commit.
+  /// Removes files of tables whose DROP this transaction committed. After commit.
   void FinishDdl();
 
-  // --- for what else engine/ does in the session's transaction ---
+  // --- for other work of engine/ in the session's transaction ---
   [[nodiscard]] Txn* txn() { return txn_.get(); }
   [[nodiscard]] TxnManager* txns() const { return txns_; }
   [[nodiscard]] RowWriter* writer() { return &writer_; }
@@ -265,15 +264,15 @@ class Session {
   Result<BlobRef> PutBlob(Table* table, Bytes value, ValueUndo undo);
   Result<OffPageValue> PutChanges(Table* table, const ValueChange& change);
   Status TakeAutoIncrement(const Table& table);
-  /// Counts the change of a row, or undoes what it has done before it failed.
+  /// Counts the change of a row, or undoes its parts if it fails.
   template <typename Change>
   Status Atomically(const Table& table, Counter counter, Change change);
-  /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
+  /// After a change of a row: AddRows, and notes the table for the commit.
   void NoteChange(Table* table, int64_t rows);
   void NoteCommit();
   void UnlockAutoIncrement();
   void CommitTemporary();
-  /// That the part for temporary tables can be committed with this one.
+  /// Whether the part for temporary tables can be committed with this one.
   [[nodiscard]] Status CheckTemporary() const;
   Result<bool> WritePatch(Table* table, const ValueChange& change, uint64_t most,
                           ByteRanges* ranges, BlobRef* written);
@@ -288,11 +287,11 @@ class Session {
   TxnManager* const txns_;  ///< the parts', or that of temporary tables
   std::unique_ptr<Txn> txn_;
   std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
-  Mutex interrupt_mutex_;               // Interrupt against changes of txn_ and temporary_
+  Mutex interrupt_mutex_;               // guards Interrupt against changes of txn_ and temporary_
   RowWriter writer_;
   EntryWriter entry_writer_;
   UndoPosition statement_start_;
-  TxnId rolled_back_;  ///< the last one that was; still active if that failed
+  TxnId rolled_back_;  ///< the last one rolled back; still active if that failed
   Lsn last_commit_lsn_{0};
   std::vector<std::shared_ptr<Table>> changed_;  ///< by the open transaction; kept alive: a DROP
   bool statement_open_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A stand-in for a table whose file is lost or damaged: it has the definition, so that the table
-// can be dropped or replaced, and no pages. The other partitions of a partitioned table can
-// still be used. Thread safety: the engine's.
+// can be dropped or replaced, but no pages. The other partitions of a partitioned table stay
+// usable. Thread safety: the engine's.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ class PageAllocator;
 class Storage;
 class Table;
 
-/// Of a table that OpenTable fails for. kNotFound: the catalog does not have it. REQUIRES: nobody
-/// reads or changes rows or counters of what is returned.
+/// For a table that OpenTable fails for. kNotFound: the catalog does not have it. REQUIRES: the
+/// rows and counters of the result are neither read nor changed.
 Result<std::shared_ptr<Table>> MakeStandIn(const Catalog& catalog, PageAllocator* allocator,
                                            TableId table);
 
-/// Of a table that OpenTable fails for because something of it cannot be read: what is readable
-/// can be read, and nothing changed. kNotFound: the catalog, or the folder, does not have it.
+/// For a table that OpenTable fails for because part of it is unreadable: the rest can be read, but
+/// nothing changed. kNotFound: the catalog, or the folder, does not have it.
 Result<std::shared_ptr<Table>> OpenDamagedTable(const Catalog& catalog, Storage* storage,
                                                 TableId table);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// StoredRowCodec: for users who make and take rows as they are stored. A record is a StoredRow;
+// StoredRowCodec: for users that write and read rows as they are stored. A record is a StoredRow;
 // values in rows are never off the page.
 #pragma once
 
@@ -36,12 +36,12 @@ class StoredRowCodec : public RowCodec {
                    void* record) const override;
   Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
                      void* record) const override;
-  /// kUnsupported if nothing makes entries: writing takes it, and reading at READ UNCOMMITTED
+  /// kUnsupported without MakeEntry. Needed for writing, and for reading at READ UNCOMMITTED
   /// through a secondary index, which compares row and entry.
   Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key, ByteBuffer* scratch) const override;
-  /// None: what a row refers to is between its user and Session::ReadBlob.
+  /// None: references in rows are between the user and Session::ReadBlob.
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override;
 
  private:

@@ -2,11 +2,11 @@
 // TableCursor: an ordered scan of one index of a table that puts whole rows into records of the
 // user (engine/row_codec.h). Through a secondary index it goes entry -> clustered row, or decodes
 // the entry alone (entry only: never a clustered visit). Reads and locks as ReadOptions say: entry
-// first, then row; an entry whose row is gone is stepped over. Consistent reads open the
+// first, then row; an entry whose row is gone is skipped. Consistent reads open the
 // session's snapshot when none is open.
 //
 // The cursor on the index knows where the scan is, which survives the end of a statement as a key;
-// this class makes rows of its entries.
+// this class makes rows from its entries.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -31,18 +31,17 @@ namespace rowan {
 class EntryFilter {
  public:
   virtual ~EntryFilter() = default;
-  /// The index's whole columns have been put into the record; of a column that is indexed by a
-  /// prefix it holds anything.
+  /// The index's whole columns have been put into the record; a column indexed by a prefix holds
+  /// anything.
   virtual bool Matches() = 0;
 };
 
-/// Decides on an entry by its bytes alone, before anything is decoded.
+/// Decides on an entry from its bytes alone, before anything is decoded.
 class EntryGate {
  public:
   virtual ~EntryGate() = default;
-  /// False: the entry is passed over. Then `*go_on`, if set, is a key to seek from in the direction
-  /// of the scan: nothing is to be found between the entry and it. Its bytes stay until the next
-  /// call.
+  /// False: the entry is skipped. Then `*go_on`, if set, is a key to seek from in the direction of
+  /// the scan: nothing between the entry and it is wanted. Its bytes stay until the next call.
   virtual bool Admits(Bytes key, Bytes payload, Bytes* go_on) = 0;
 };
 
@@ -55,7 +54,7 @@ enum class RowKeys : uint8_t { kForget, kKeep };
 
 class TableCursor : private RowCodec::BlobReader {
  public:
-  /// For sessions to come. All three outlive the cursor.
+  /// For later sessions. All three outlive the cursor.
   TableCursor(Engine* engine, Table* table, const RowCodec* codec);
   /// For one session.
   TableCursor(Session* session, Table* table, const RowCodec* codec,
@@ -95,25 +94,25 @@ class TableCursor : private RowCodec::BlobReader {
   Status SeekFirst(void* record);
   Status SeekLast(void* record);
   /// The visible entry with this number in [from, end), counted from 0 at one of its ends; the scan
-  /// may go on from it in that direction, with `end` as SetEnd. Entries on the way are not looked
-  /// at, by no filter either. REQUIRES: no locks asked for, no gate.
+  /// may go on from it in that direction, with `end` as SetEnd. Entries on the way are not
+  /// examined, not even by a filter. REQUIRES: no locks asked for, no gate.
   Status SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record);
   Status Next(void* record);
   Status Prev(void* record);
-  /// The row with exactly this clustered key; the scan may go on from it when it is of the
-  /// clustered index. kNotFound.
+  /// The row with exactly this clustered key; a scan of the clustered index may go on from it.
+  /// kNotFound.
   Status GetRow(Bytes clustered_key, void* record);
-  /// Gives back the locks of the row just read.
+  /// Releases the locks of the row just read.
   void UnlockCurrent();
-  /// UPDATE at READ COMMITTED: from the next scan on, rows that others have locked are read as
-  /// their last commit left them, without waiting (clustered scans; see ReadOptions).
+  /// UPDATE at READ COMMITTED: from the next scan on, rows locked by others are read as last
+  /// committed, without waiting (clustered scans; see ReadOptions).
   void SetSemiConsistent(bool semi_consistent) { options_.semi_consistent = semi_consistent; }
   /// True when the row just read is such a row: then the next step of the scan waits for its lock
   /// and reads it again.
   bool WillReadAgain();
 
   // --- the row read last ---
-  /// Key of the index entry by which the scan found it. Until the scan moves.
+  /// Key of the index entry by which the scan found it. Valid until the scan moves.
   [[nodiscard]] Bytes entry_key() const { return view_.key; }
   /// Clustered key. REQUIRES: kept.
   [[nodiscard]] Bytes row_key() const { return {row_key_.data(), row_key_.size()}; }
@@ -125,15 +124,15 @@ class TableCursor : private RowCodec::BlobReader {
   /// An off-page value as it was handed to the codec.
   struct OffPage {
     OffPageValue stored;
-    uint32_t column = 0;  ///< as the codec said
+    uint32_t column = 0;  ///< as given to the codec
     const std::byte* data = nullptr;
     size_t size = 0;
   };
   /// Of the row read last. REQUIRES: kept, and all columns were asked for.
   [[nodiscard]] const std::vector<OffPage>& off_page_values() const { return off_page_; }
 
-  // --- without records; they leave the place of the scan alone ---
-  /// What is stored of the newest version of a row, which is locked exclusively. kNotFound.
+  // --- without records; the place of the scan stays ---
+  /// The stored newest version of a row, which is locked exclusively. kNotFound.
   Status LockRow(Bytes clustered_key, ByteBuffer* row);
   /// Counts entries in [from, end) as ReadOptions say; empty: no bound. REQUIRES: they do not ask
   /// for locks.
@@ -142,23 +141,23 @@ class TableCursor : private RowCodec::BlobReader {
   /// READ UNCOMMITTED the newest ones. Ends with the first error of `visit`.
   using EntryVisit = FunctionRef<Status(Bytes key, Bytes payload)>;
   Status VisitEntries(uint32_t index, EntryVisit visit) { return VisitEntries(index, {}, visit); }
-  /// Those from a key on and before another one; empty: no bound.
+  /// The range [from, end); empty: no bound.
   struct EntryRange {
     Bytes from{};
     Bytes end{};
   };
   Status VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
 
-  /// It goes on after damage; TakeSalvageReport may have something to say.
+  /// True if it goes on after damage; TakeSalvageReport says what it skipped.
   [[nodiscard]] bool salvages() const { return salvage_ != nullptr; }
-  /// What was passed over because it cannot be read, as a sentence; empty: nothing. Once.
+  /// What was skipped because it cannot be read, as a sentence; empty: nothing. Once.
   [[nodiscard]] std::string TakeSalvageReport() {
     return salvage_ == nullptr ? std::string() : salvage_->TakeReport(*table_);
   }
-  /// The statement is over: the next one finds out again what cannot be read.
+  /// The statement is over: the next one checks again what cannot be read.
   void ForgetSalvage();
-  /// The statement is over: gives back the memory of large off-page values, and with it what the
-  /// record of the last row points to.
+  /// The statement is over: frees the memory of large off-page values, to which the record of the
+  /// last row may point.
   void GiveBackBuffers();
   /// PublishCounts has something to do.
   [[nodiscard]] bool HasCounts() const {
@@ -178,20 +177,20 @@ class TableCursor : private RowCodec::BlobReader {
     uint32_t index = 0;
   };
 
-  /// Damage that is to be passed over.
+  /// True for damage that is to be skipped.
   [[nodiscard]] bool Salvages(const Status& status) const {
     return salvage_ != nullptr && Salvage::IsDamage(status) &&
            options_.mode != ReadMode::kLockExclusive;
   }
   Result<bool> FindDetour(uint32_t index);
-  /// Notes from where to go on if a step meets damage.
+  /// Notes where to go on if a step meets damage.
   void NotePlace(const Bytes* from);
   /// A step met damage: goes on after it from the place noted.
   Status PassDamage(Direction direction, void* record);
-  /// The row cannot be read though its entry can: true if it is left out.
+  /// The row is unreadable though its entry is not: true if it is left out.
   bool PassesRow(Status* status, void* record);
 
-  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place.
+  /// As OrOutOfMemory: then the cursors hold nothing any more, and the scan has no place.
   template <typename Step>
   Status OrLetGo(Step step) {
     try {
@@ -201,7 +200,7 @@ class TableCursor : private RowCodec::BlobReader {
     }
   }
   /// Moves the cursor by `step` and on to the next entry with a row, which it puts into the record.
-  /// `from`: the key or the end (empty) that it starts from; null: where the scan is. As a rule the
+  /// `from`: the key or the end (empty) that it starts from; null: where the scan is. Usually the
   /// first entry has a row: then all is done here, in one frame.
   template <typename Step>
   Status Move(const Bytes* from, Direction direction, void* record, Step step) {
@@ -235,11 +234,11 @@ class TableCursor : private RowCodec::BlobReader {
   Status PrepareRead(ReadMode mode, uint32_t index);
   Status OpenCursor();
   Status OpenClustered();
-  /// Of a cursor on the index; `keys` lives as long as it is open.
+  /// For a cursor on the index; `keys` lives as long as it is open.
   ReadOptions OptionsFor(EntryKeys* keys, uint32_t index, ReadOptions options) const;
   Status StepUntilRow(Status status, Direction direction, void* record);
   Status Advance(Direction direction);
-  /// Its row could not be put. kSkipped: it has none, go on.
+  /// Its row could not be read. kSkipped: it has none, go on.
   Status LeaveEntry(Status status, void* record);
   Status PutRow(void* record) {
     source_ = Source::kScan;
@@ -261,7 +260,7 @@ class TableCursor : private RowCodec::BlobReader {
   Status LockAndStep(Direction direction);
 
   TxnManager* const txns_;
-  const std::unique_ptr<Salvage> salvage_;  ///< null, but with RecoveryOptions::force
+  const std::unique_ptr<Salvage> salvage_;  ///< null without RecoveryOptions::force
   Table* const table_;
   const RowCodec* const codec_;
   VersionCursor cursor_;     ///< on the scanned index; knows where the scan is
@@ -290,7 +289,7 @@ class TableCursor : private RowCodec::BlobReader {
   std::vector<ByteBuffer> blobs_;  ///< off-page bytes of the current row; reused
   size_t blobs_used_ = 0;
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
-  bool report_missing_blobs_ = false;  ///< it is known that it must be there
+  bool report_missing_blobs_ = false;  ///< it must exist
   ScanPlace place_before_;             ///< see NotePlace
   uint64_t rows_read_ = 0;
   uint64_t returned_bytes_ = 0;

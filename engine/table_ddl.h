@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableDdl: creates, drops, renames and alters tables, each in the transaction of its session: what
-// is logged, what changes in the catalog, what is noted for the end of the transaction. What is
-// undone, and when files go: engine/catalog/ddl.h. Thread safety: all members, a
-// session by its thread.
+// is logged, changed in the catalog, and noted for the end of the transaction. What is undone, and
+// when files go: engine/catalog/ddl.h. Thread safety: all members, a session by its thread.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ class TableDdl {
   [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
 
  private:
-  /// A table's file, catalog rows and counter. Undone by the caller when it fails.
+  /// Creates a table's file, catalog rows and counter. On failure the caller undoes it.
   Result<std::shared_ptr<Table>> Make(Session* session, TableDef* definition,
                                       uint64_t auto_increment);
   /// The same for a changed definition.

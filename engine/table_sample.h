@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableSample: the rows of leaves of a table that are chosen at random (btree/leaf_sample.h), for
-// statistics of what the rows hold. Only the chosen leaves are read. Thread safety: one thread.
+// statistics about column values. Only the chosen leaves are read. Thread safety: one thread.
 #pragma once
 
 #include "base/random.h"
@@ -13,9 +13,8 @@ namespace rowan {
 
 class TableSample {
  public:
-  /// `share`: of the leaves; with 1 every row is read. The rows are read by the cursor, on which a
-  /// scan of the clustered index has been opened and not begun. All that is pointed to outlives the
-  /// sample.
+  /// `share`: of the leaves; with 1 every row is read. The cursor reads the rows; a scan of the
+  /// clustered index has been opened on it but not begun. All pointers outlive the sample.
   TableSample(TableCursor* cursor, Table* table, double share, Random* random)
       : cursor_(cursor), whole_(share >= 1), leaves_(&table->index(0)->tree, share, random) {}
 
@@ -26,7 +25,7 @@ class TableSample {
   TableCursor* const cursor_;
   const bool whole_;
   LeafSample leaves_;
-  bool reading_ = false;  ///< the cursor stands within chosen leaves
+  bool reading_ = false;  ///< the cursor is within chosen leaves
 };
 
 }  // namespace rowan

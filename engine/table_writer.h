@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableWriter: inserts, updates and deletes records (engine/row_codec.h), as TableCursor reads
-// them. What a record is to the engine, a key, a row, entries and values off the page, is its
-// business. Rows go into the session's transaction, or into a BulkLoad.
+// them. It turns a record into the engine's key, row, entries and off-page values. Rows go into the
+// session's transaction, or into a BulkLoad.
 //
 // Off-page values are written before their row; when the row then fails, they are rolled back. A
-// value that the user hands back unchanged (the very bytes that a cursor gave it) keeps its place
-// instead of being written again, one with few changes shares most of it.
+// value that the user passes back unchanged (the very bytes that a cursor gave it) keeps its place
+// instead of being rewritten, one with few changes shares most of it.
 //
-// An update is made in steps: Take the row as it is stored, then Update it; or, where it matters
-// what becomes of it, Take, Prepare and Update or Delete.
+// An update is made in steps: Take the row as it is stored, then Update it; or, where the outcome
+// matters, Take, Prepare and Update or Delete.
 // Thread safety: one thread.
 #pragma once
 
@@ -31,18 +31,18 @@ namespace rowan {
 /// A row as it is stored.
 struct StoredRecord {
   const void* record = nullptr;
-  /// Which has read it, with all columns and its key; the row may have been another one than its
-  /// last. Null: none, then `number` is the key if records do not hold one.
+  /// The cursor that read it, with all columns and its key; it need not be the cursor's last row.
+  /// Null: none, then `number` is the key if records do not hold one.
   const TableCursor* cursor = nullptr;
   Bytes number{};
 };
 
-/// Finds the entries that a row has where those computed of it are others (IndexEntry::computed).
+/// Finds a row's stored entries where those computed from it differ (IndexEntry::computed).
 class StoredEntries {
  public:
   virtual ~StoredEntries() = default;
-  /// Of the row with this clustered key, which is locked; in the order of their keys, one at least
-  /// where rows have one.
+  /// Entries of the row with this clustered key, which is locked; in key order, at least one where
+  /// each row has one.
   virtual Status Find(uint32_t index, Bytes key, std::vector<EncodedEntry>* entries) = 0;
 };
 
@@ -60,8 +60,8 @@ class TableWriter final : private RowCodec::BlobWriter {
   /// The same into a load of the table.
   Status Load(BulkLoad* load, const void* record, Bytes number = {});
 
-  /// The row for what comes next. `changed`: in which indexes its entries may change (null: in
-  /// any); it lives until then, what is in `row` need not.
+  /// Takes the row for the next step. `changed`: in which indexes its entries may change (null: in
+  /// any); it lives until then, the contents of `row` need not.
   Status Take(const StoredRecord& row, const IndexSet* changed = nullptr);
   /// REQUIRES: a row was taken, here and below.
   Status Update(const void* record);
@@ -69,7 +69,7 @@ class TableWriter final : private RowCodec::BlobWriter {
   Status Delete();
   /// What the row taken is to become, with Update.
   Status Prepare(const void* record);
-  /// It keeps its key and takes no unique value: the update cannot meet another row.
+  /// The row keeps its key and takes no unique value: the update cannot conflict with another row.
   [[nodiscard]] bool KeepsPlace();
   Status Update();
 
@@ -88,11 +88,11 @@ class TableWriter final : private RowCodec::BlobWriter {
   }
   /// Of the row taken, into `blobs_`.
   Status FindBlobs();
-  /// Those that are not kept.
+  /// Drops those that are not kept.
   Status DropBlobs();
-  /// Does it again with the entries that the row taken really has.
+  /// Repeats the change with the entries that the row really has.
   Status ChangeAsStored(FunctionRef<Status()> change);
-  /// Returns `status`; off-page values of a row that failed go.
+  /// Returns `status`; drops off-page values of a failed row.
   Status Finish(Status status);
 
   Session* session_;
@@ -110,7 +110,7 @@ class TableWriter final : private RowCodec::BlobWriter {
   std::vector<BlobRef> kept_;   ///< of those, by `after_`
   bool wrote_values_ = false;
   ValueUndo value_undo_ = ValueUndo::kFreed;
-  UndoPosition before_values_{};  ///< once it wrote some
+  UndoPosition before_values_{};  ///< valid once it wrote some
 };
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Builds the trees of secondary indexes bottom-up from sorted entries that every reader of the
-// index may see, several of them at once. Thread safety: one thread; nobody else uses the trees.
+// Builds trees of secondary indexes bottom-up from sorted entries that every reader of the index
+// may see, several trees at once. Thread safety: one thread; no other one uses the trees.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@ namespace rowan {
 
 struct TreeBuild {
   Tree* tree = nullptr;
-  std::unique_ptr<EntrySorter> entries{};  ///< all added; goes when the tree is built
+  std::unique_ptr<EntrySorter> entries{};  ///< complete; freed when the tree is built
 };
 
 /// How trees are built, all of them.
 struct TreeBuildOptions {
-  TxnId stamp;                          ///< of the builder, for the leaves
+  TxnId stamp;                          ///< the builder's, for the leaves
   std::function<bool()> interrupted{};  ///< by a kill or a shutdown; asked now and then, by any
                                         ///< thread
-  WorkProgress* progress = nullptr;     ///< null: nobody wants to know
+  WorkProgress* progress = nullptr;     ///< null: no progress is reported
   uint32_t threads = 1;                 ///< at once, the caller's included
 };
 
@@ -34,8 +34,8 @@ struct TreeBuildFailure {
   ByteBuffer duplicate_key;  ///< the later one of two entries
 };
 
-/// kDuplicate: two entries of a tree with equal unique values. When there are such in several
-/// trees, the first of these is named, however many threads there are. kInterrupted.
+/// kDuplicate: two entries of a tree with equal unique values. If several trees have such entries,
+/// the first tree is named, whatever the number of threads. kInterrupted.
 Status BuildTrees(std::span<TreeBuild> builds, const TreeBuildOptions& options,
                   TreeBuildFailure* failure);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// WorkProgress: how far a long piece of work is, for display (Session::ReportProgress),
-// and how often such work looks whether it is to end.
+// WorkProgress: the progress of long work, for display (Session::ReportProgress), and how often
+// such work checks whether to stop.
 // Thread safety: called by the thread that works.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace rowan {
 
-/// Rows or entries between two looks whether the work was interrupted.
+/// Rows or entries between two checks for an interruption.
 inline constexpr uint64_t kInterruptionStride = 64;
 
 enum class WorkPhase : uint8_t {
-  kReadRows,    ///< rows of a table become entries or rows of another; in rows
+  kReadRows,    ///< turns rows of a table into entries or rows of another; in rows
   kBuildIndex,  ///< of sorted entries; in entries
   kCatchUp,     ///< rows that others changed; in rows
 };
@@ -20,9 +20,9 @@ enum class WorkPhase : uint8_t {
 class WorkProgress {
  public:
   virtual ~WorkProgress() = default;
-  /// The phase before has ended. `estimated` units of work; 0: unknown.
+  /// The previous phase has ended. `estimated` units of work; 0: unknown.
   virtual void Begin(WorkPhase phase, uint64_t estimated) = 0;
-  /// Of the phase so far. Called now and then.
+  /// Units done in the current phase. Called now and then.
   virtual void Completed(uint64_t units) = 0;
 };
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// IndexBuild: makes secondary indexes of a table that is in use (docs/decisions/0004). Others read
-// and change rows at the same time; they do not know of the new indexes, but leave the keys of the
-// rows that they change (engine/build/online_scan.h).
+// IndexBuild: builds secondary indexes of a table that is in use (docs/decisions/0004). Other
+// sessions read and change rows concurrently; they do not know of the new indexes, but record the
+// keys of the rows that they change (engine/build/online_scan.h).
 //
-//   Start    nobody uses the table: takes a snapshot, from here on changed rows are noted
-//   Build    the rows of that snapshot become sorted entries, read by several threads at once, and
-//            trees built bottom-up, several at once; then, again and again, a new snapshot is
-//            taken, and of the rows noted until then the difference between the two is put into
-//            the trees
-//   Finish   nobody uses the table: the last differences
+//   Start    nobody else uses the table: takes a snapshot, from then on changed rows are noted
+//   Build    the rows of that snapshot become sorted entries, read by several threads, and trees
+//            built bottom-up, several at once; then, repeatedly, a new snapshot is taken, and for
+//            the rows noted until then the difference between the two is applied to the trees
+//   Finish   nobody else uses the table: the last differences
 //
-// So at any time the trees hold exactly the entries of one snapshot, without any visibility of
-// their own, and what a writer has not committed never gets into them. The result belongs into the
-// definition given to Engine::AlterTable. Everything is undone with the session's transaction, also
-// after a crash: the trees' pages are freed. Thread safety: one thread, which has others help.
+// So at any time the trees hold exactly the entries of one snapshot, without visibility
+// information, and uncommitted changes never get into them. The result belongs in the definition
+// given to Engine::AlterTable. Everything is undone with the session's transaction, also after a
+// crash: the trees' pages are freed. Thread safety: one thread, which uses helper threads.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ namespace rowan {
 class IndexBuild final : private SnapshotFollower {
  public:
   /// How rows are read and become entries: the codec is that of the table with its new indexes, the
-  /// columns at least those of the new indexes and the clustered one.
+  /// columns include those of the new indexes and the clustered one.
   using Rows = OnlineScan::Rows;
   struct NewIndex {
     uint32_t index_number = 0;  ///< as the codec counts
@@ -41,7 +40,7 @@ class IndexBuild final : private SnapshotFollower {
     PageNumber root{};
   };
 
-  /// All that is pointed to outlives the build.
+  /// All pointers outlive the build.
   IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
              const BuildLimits& limits);
   ~IndexBuild() override;
@@ -67,7 +66,7 @@ class IndexBuild final : private SnapshotFollower {
   void StartRound() override;
   Status Compare(Bytes key) override;
   Status EndRound() override;
-  /// Of the row that a read found, or did not.
+  /// Encodes the entries of the row that a read found; none if it found none.
   Status KeepEntries(Bytes key, Status found, RowImage* image) const;
   Status Apply(const EntryChange& change);
   Status InsertEntries(Target* target);
@@ -86,7 +85,7 @@ class IndexBuild final : private SnapshotFollower {
   std::vector<NewIndex> indexes_;
   std::vector<std::unique_ptr<Target>> targets_;
   IndexSet made_;                     ///< the new indexes
-  std::unique_ptr<RowImage> before_;  ///< of the row being compared
+  std::unique_ptr<RowImage> before_;  ///< the row being compared, as it was
   std::unique_ptr<RowImage> after_;
   std::vector<EntryChange> changes_;
   ByteBuffer duplicate_key_;

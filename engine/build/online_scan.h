@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// OnlineScan: reads a table that others go on changing, for a user that makes something of its
-// rows: indexes (engine/build/index_build.h) or a table in its place
-// (engine/build/table_rebuild.h).
+// OnlineScan: reads a table that others keep changing, for a user that builds something from its
+// rows: indexes (engine/build/index_build.h) or a new table (engine/build/table_rebuild.h).
 //
-//   Start     nobody uses the table: takes a snapshot, from here on the keys of changed rows are
-//             noted (engine/sort/changed_rows.h)
-//   ScanRows  the rows of that snapshot, by several threads if wanted, each with ranges of the keys
-//   CatchUp   rounds: each takes a new snapshot and has the rows noted until then compared, which
-//             can be read as they were in the snapshot before and as they are in the new one
+//   Start     nobody else uses the table: takes a snapshot, from then on the keys of changed rows
+//             are noted (engine/sort/changed_rows.h)
+//   ScanRows  the rows of that snapshot, by several threads if wanted, each with key ranges
+//   CatchUp   rounds: each takes a new snapshot and has the rows noted until then compared; they
+//             can be read as they were in the former snapshot and as they are in the new one
 //
-// What is made of the rows so always has exactly the state of one snapshot, and what a writer has
-// not committed never gets into it. Threads that scan together read the same snapshot.
+// So what is built always has exactly the state of one snapshot, and uncommitted changes never get
+// into it. Threads that scan together read the same snapshot.
 // Thread safety: one thread.
 #pragma once
 
@@ -31,15 +30,15 @@
 
 namespace rowan {
 
-/// What is made of the rows, as a round of catching up sees it.
+/// What is built from the rows, as a round of catching up sees it.
 class SnapshotFollower {
  public:
   virtual ~SnapshotFollower() = default;
   virtual void StartRound() = 0;
   /// The row with this clustered key may differ between the two snapshots. In the order of keys.
   virtual Status Compare(Bytes key) = 0;
-  /// All rows were compared; reads are now of the newer snapshot. All that goes is gone, so what is
-  /// unique may be inserted.
+  /// All rows were compared; reads now use the newer snapshot. All removals are done, so unique
+  /// values may be inserted.
   virtual Status EndRound() = 0;
 };
 
@@ -50,35 +49,35 @@ class OnlineScan {
     const RowCodec* codec = nullptr;
     const void* columns = nullptr;  ///< null: all
     void* record = nullptr;         ///< scratch
-    /// Makes another one for a thread of its own, which calls this and uses the codec at the same
-    /// time as others. Null: the scan keeps to its caller's thread.
+    /// Makes another record for another thread, which calls this and uses the codec concurrently
+    /// with others. Null: the scan uses only its caller's thread.
     std::function<std::shared_ptr<void>()> new_record{};
   };
   /// The row with this clustered key.
   using KeyVisit = FunctionRef<Status(Bytes key)>;
-  /// The same, in the record given. Called by workers at the same time, of which each has a number,
-  /// the caller's being 0.
+  /// The same, in the record given. Called concurrently by numbered workers, of which the caller is
+  /// 0.
   using WorkerVisit = FunctionRef<Status(uint32_t worker, const void* record, Bytes key)>;
 
-  /// `session` is asked whether it was interrupted. All that is pointed to outlives the scan.
+  /// `session` is asked whether it was interrupted. All pointers outlive the scan.
   OnlineScan(Session* session, std::shared_ptr<Table> table, const Rows& rows);
   ~OnlineScan();
 
-  /// `name` tells the scratch files of one folder apart. REQUIRES: nobody else uses the table.
+  /// `name` tells the scratch files of one folder apart. REQUIRES: no other session uses the table.
   void Start(const std::string& name, const BuildLimits& limits);
   /// Each row is in the record when it is visited. Ends with the first error; kInterrupted, kTooBig
-  /// with kTooManyChanges when writers were faster, here and in what follows.
+  /// with kTooManyChanges when writers were faster, here and below.
   Status ScanRows(KeyVisit visit);
-  /// How many workers a scan may have that is given `threads`: fewer where there are no records for
-  /// them, or too few rows.
+  /// How many of `threads` workers a scan may use: fewer where there are no records for them, or
+  /// too few rows.
   [[nodiscard]] uint32_t WorkersFor(uint32_t threads);
-  /// As above, by so many workers; each calls `finish` when no row is left for it. Rows come in the
-  /// order of their keys to a single worker only.
+  /// As above, by several workers; each calls `finish` when no row is left for it. Only a single
+  /// worker gets the rows in key order.
   using WorkerFinish = FunctionRef<Status(uint32_t worker)>;
   Status ScanRows(uint32_t workers, WorkerVisit visit, WorkerFinish finish);
-  /// Rounds among writers, as many as help. Ends with the first error; kInterrupted.
+  /// Rounds concurrent with writers, as many as help. Ends with the first error; kInterrupted.
   Status CatchUpAmongWriters(SnapshotFollower* follower);
-  /// The last round, after which nothing is noted; nobody else uses the table. As above.
+  /// The last round, after which nothing is noted; no other session uses the table. As above.
   Status CatchUpForGood(SnapshotFollower* follower);
   /// While a row is compared: puts it into the record as it was; kNotFound. Otherwise as it is in
   /// the newest snapshot.
@@ -105,8 +104,8 @@ class OnlineScan {
   const Rows rows_;
   std::vector<ByteBuffer> range_starts_;  ///< of the clustered index, cut for a scan by workers
   std::shared_ptr<ChangedRows> changed_;
-  std::unique_ptr<Snapshot> built_;  ///< whose rows were visited
-  std::unique_ptr<Snapshot> now_;    ///< of the round
+  std::unique_ptr<Snapshot> built_;  ///< its rows were visited
+  std::unique_ptr<Snapshot> now_;    ///< the round's
 };
 
 }  // namespace rowan

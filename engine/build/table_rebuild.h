@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableRebuild: makes a table again, in another file, while it is in use: with another clustered
-// key, other columns, or just without what years have left in it. Others read and change the former
-// table concurrently; what they change is noticed by its key (engine/build/online_scan.h).
+// TableRebuild: rebuilds a table in another file, while it is in use: with another clustered key,
+// other columns, or just compacted. Others read and change the former table concurrently; their
+// changes are noted by key (engine/build/online_scan.h).
 //
-//   Start    nobody uses the table: creates the new one, in the session's transaction
+//   Start    nobody else uses the table: creates the new one, in the session's transaction
 //   Build    the rows of a snapshot go into the new table as in an ALTER that copies
-//            (engine/bulk_load.h); then, again and again, the difference to a newer snapshot does,
+//            (engine/bulk_load.h); then, repeatedly, the difference to a newer snapshot does,
 //            by ordinary row changes of the session
-//   Finish   nobody uses the table: the last difference; the former table is dropped
+//   Finish   nobody else uses the table: the last difference; the former table is dropped
 //
-// Both are one transaction's CREATE and DROP (engine/catalog/ddl.h): after a crash there is the
-// former or the new table, and of the other one nothing. Nobody sees the new table before the
-// commit; a snapshot taken before it must not read it (Table::created_by). Thread safety: one
+// Both are one transaction's CREATE and DROP (engine/catalog/ddl.h): after a crash there is either
+// the former or the new table, and nothing of the other. No other session sees the new table before
+// the commit; a snapshot taken before it must not read it (Table::created_by). Thread safety: one
 // thread.
 #pragma once
 
@@ -32,15 +32,14 @@
 
 namespace rowan {
 
-/// What the user of a table knows of how its rows become those of another one.
+/// How rows of one table become rows of another, as the table's user knows it.
 class RowConversion {
  public:
   virtual ~RowConversion() = default;
-  /// Makes a record of the new table of the record of the former one that was read last. Errors end
-  /// the rebuild.
+  /// Converts the record of the former table that was read last. Errors end the rebuild.
   virtual Status Convert() = 0;
-  /// Of the new table; its records are what Convert makes. If they do not hold a key, rows keep the
-  /// one that they had.
+  /// Codec of the new table; its records are what Convert makes. If they do not hold a key, rows
+  /// keep theirs.
   [[nodiscard]] virtual const RowCodec& codec() const = 0;
   [[nodiscard]] virtual void* record() const = 0;
 };
@@ -50,7 +49,7 @@ class TableRebuild final : private SnapshotFollower {
   /// Whether rows of both tables have the same clustered keys.
   enum class Keys : uint8_t { kSame, kOther };
 
-  /// All that is pointed to outlives the rebuild.
+  /// All pointers outlive the rebuild.
   TableRebuild(Session* session, std::shared_ptr<Table> former, const OnlineScan::Rows& rows,
                RowConversion* conversion, Keys keys, const BuildLimits& limits);
   ~TableRebuild() override;
@@ -63,8 +62,8 @@ class TableRebuild final : private SnapshotFollower {
   /// As Build. AUTO_INCREMENT goes on at least at `auto_increment`.
   Status Finish(uint64_t auto_increment);
   [[nodiscard]] const std::shared_ptr<Table>& table() const { return table_; }
-  /// After kDuplicate: puts one of the rows into the conversion's record, as long as the rebuild
-  /// lives.
+  /// After kDuplicate: puts one of the rows into the conversion's record, valid as long as the
+  /// rebuild.
   Status ReadDuplicate(uint32_t index_number);
 
  private:
@@ -84,7 +83,7 @@ class TableRebuild final : private SnapshotFollower {
   const BuildLimits limits_;
   OnlineScan scan_;
   std::shared_ptr<Table> table_;
-  std::unique_ptr<TableWriter> writer_;   ///< of the new table
+  std::unique_ptr<TableWriter> writer_;   ///< for the new table
   std::unique_ptr<EntrySorter> waiting_;  ///< former keys of rows to be inserted
   ByteBuffer duplicate_key_;              ///< in the index, of a row that is not in the record
   std::unique_ptr<TableCursor> duplicate_reader_;  ///< has the row's off-page values

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Cardinalities: how many rows of a table share the same leading parts of each index, how large the
-// indexes are, and what the table's owner says about counting them. Published by the thread that
-// counted (engine/statistics/statistics.h), read by anybody. The engine sees keys as bytes:
-// KeyParts tells it where parts end. Thread safety: all members.
+// indexes are, and the table's settings for counting them. Published by the thread that counted
+// (engine/statistics/statistics.h), read by any thread. The engine sees keys as bytes: KeyParts
+// tells it where parts end. Thread safety: all members.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ class KeyParts {
                                             Bytes right) const = 0;
   /// Where leading parts of a key end (engine/group_scan.h).
   struct GroupKey {
-    size_t group_bytes = 0;      ///< of the first parts
-    size_t ordered_bytes = 0;    ///< of these and the next ones
-    bool order_is_null = false;  ///< the first of the next ones
+    size_t group_bytes = 0;      ///< of the group parts
+    size_t ordered_bytes = 0;    ///< of these and the order parts
+    bool order_is_null = false;  ///< the first order part
   };
   struct GroupParts {
     uint32_t group = 0;
@@ -51,7 +51,7 @@ class Cardinalities {
     bool persistent = true;  ///< kept across restarts
   };
 
-  /// By the opener of the table, which knows its columns.
+  /// Called by the opener of the table, which knows its columns.
   void Describe(std::shared_ptr<const KeyParts> parts, const Settings& settings);
   /// Null until described: then nothing can be counted.
   [[nodiscard]] std::shared_ptr<const KeyParts> parts() const;
@@ -65,14 +65,14 @@ class Cardinalities {
   void PublishTrees(std::vector<TreeStatistics> trees);
   /// Empty: not counted yet.
   [[nodiscard]] std::vector<TreeStatistics> Trees() const;
-  /// Grows by one each time they are published; 0 = there are none.
+  /// Grows by one each time they are published; 0 = never.
   [[nodiscard]] uint64_t version() const { return version_.load(std::memory_order_acquire); }
-  /// True when there are none, or the table has more than twice or less than half of the rows it
-  /// had when they were counted: they no longer describe it. Then the background counts, so
-  /// a table that does not want that never is, once there are some. Cheap.
+  /// True when there are none, or the table has more than twice or less than half the rows it had
+  /// when they were counted. Then the background counts, so for a table that does not want that it
+  /// is false, once there are some. Cheap.
   [[nodiscard]] bool Outdated(uint64_t rows_now) const;
   [[nodiscard]] std::chrono::steady_clock::time_point counted_at() const;
-  /// Counting failed: not again at once.
+  /// Counting failed: do not retry at once.
   void NoteFailure();
   [[nodiscard]] bool failed() const;
 
@@ -91,7 +91,7 @@ class Cardinalities {
   bool failed_ ROWAN_GUARDED_BY(mutex_) = false;                                 // the last time
   std::atomic<uint64_t> rows_{0};      ///< written before version_ under mutex_
   std::atomic<bool> automatic_{true};  ///< as in settings_
-  std::atomic<uint64_t> version_{0};   ///< published under mutex_, read by anybody
+  std::atomic<uint64_t> version_{0};   ///< published under mutex_, read by any thread
   Mutex counting_mutex_{LatchRank::kStatistics};
 };
 

@@ -2,7 +2,7 @@
 // Catalog: the engine's own truth about tables. One clustered tree in the system space, key = table
 // id big-endian, row = the definition; a large one has several rows (catalog_rows.h).
 // Changed through ordinary transactions, so DDL is rolled back, made durable and recovered like
-// rows. In memory: every definition, and the tables that were opened.
+// rows. In memory: every definition, and the opened tables.
 //
 // The memory side shows uncommitted CREATEs (the server's metadata locks keep others away) and
 // keeps dropped tables until the drop is final, so that rollback and purge can find their indexes.
@@ -34,7 +34,7 @@ namespace rowan {
 
 class CatalogRowJoiner;
 
-/// What a transaction that the last run did not finish did to tables.
+/// What a transaction left unfinished by the last run did to tables.
 struct TableChanges {
   std::vector<TableId> created{};
   std::vector<TableId> dropped{};
@@ -49,7 +49,7 @@ class Catalog : public IndexResolver {
   Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged);
 
   /// Reads all definitions as they were before `unfinished` changed them, and those that these
-  /// transactions made.
+  /// transactions created.
   Status Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo, bool after_crash);
 
   // --- rows, in the caller's transaction ---
@@ -59,23 +59,23 @@ class Catalog : public IndexResolver {
   Status DeleteRows(RowWriter* writer, Txn* txn, TableId table);
 
   // --- ALTER (catalog_versions.cc) ---
-  /// Writes the rows of `changed`, a definition of an existing table, and puts it in the place of
-  /// the former one in memory, which is kept until SettleAlter or UndoAlter. REQUIRES: nobody else
-  /// uses the table.
+  /// Writes the rows of `changed`, a definition of an existing table, and replaces the former one
+  /// in memory, which is kept until SettleAlter or UndoAlter. REQUIRES: no other session uses the
+  /// table.
   Result<std::shared_ptr<Table>> Alter(RowWriter* writer, Txn* txn, TableDef changed);
-  /// Rolled back: the former definition is back. Fine when there is none.
+  /// Rolled back: restores the former definition. No effect if there is none.
   void UndoAlter(TableId table);
-  /// Committed: indexes that are no more in the definition are forgotten.
+  /// Committed: forgets indexes that are no longer in the definition.
   void SettleAlter(TableId table);
-  /// The same for what a prepared transaction of an earlier run altered. Looks at nothing else.
+  /// The same for what a prepared transaction of an earlier run altered. Touches nothing else.
   void SettlePrepared(TxnId txn);
-  /// Of a transaction that was unfinished when Load was called.
+  /// Changes by a transaction that was unfinished when Load was called.
   [[nodiscard]] TableChanges ChangesBy(TxnId txn) const;
   /// False while a forgotten index is still in use by an earlier finder.
   bool ReleaseIndex(IndexId index);
 
-  /// A table's statistics, a row of its own next to the definition. What Load read is given to the
-  /// table when it is opened.
+  /// A table's statistics, a row of its own next to the definition. A table gets what Load read
+  /// when it is opened.
   Status WriteStatistics(RowWriter* writer, Txn* txn, TableId table, const std::string& row);
   Status DeleteStatistics(RowWriter* writer, Txn* txn, TableId table);
   /// Deletes the ones that Load found without their table, a few at a time.
@@ -86,11 +86,10 @@ class Catalog : public IndexResolver {
   /// Forgets the table and marks it and its indexes dropped. False when it was gone already.
   bool Remove(TableId table);
   Status Rename(TableId table, const std::string& name);
-  /// The space is marked as damaged: its table is named in the error log and refused from now on;
-  /// rollback and purge take it for dropped. A mark of a table that is gone is removed.
+  /// The space is marked as damaged: the error log names its table, which is refused from now on;
+  /// rollback and purge treat it as dropped. A mark of a dropped table is removed.
   void NoteDamage(SpaceId space);
-  /// The space waits for its file: the error log names its table. Of one that is gone nothing
-  /// waits.
+  /// The space waits for its file: the error log names its table. No effect if that is dropped.
   void NoteWaiting(SpaceId space);
   /// After the table's file was dropped.
   void ForgetDamage(SpaceId space) { damaged_->Forget(space); }
@@ -103,7 +102,7 @@ class Catalog : public IndexResolver {
   /// kNotFound. Opens nothing.
   [[nodiscard]] Result<TableFigures> FiguresOf(TableId table, TxnId visible_to_all) const;
   void NoteOnTable(TableId table, uint64_t note);
-  /// Gives back the memory of the visibility maps of tables that nobody has open.
+  /// Frees the memory of the visibility maps of tables that no session has open.
   void ForgetUnusedLeafMaps();
   /// Load met the row of the space's table, delete-marked by a finished transaction.
   [[nodiscard]] bool WasDropped(SpaceId space) const;
@@ -111,7 +110,7 @@ class Catalog : public IndexResolver {
 
   std::shared_ptr<Index> FindIndex(IndexId index) override;
   bool IndexExists(IndexId index) override;
-  /// The table's file is missing, and will be what it was when it is back.
+  /// The table's file is missing, and will be valid when it is back.
   [[nodiscard]] bool Waits(TableId table) const;
   /// Empty when there is no such index, or it is the catalog's own.
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
@@ -119,7 +118,7 @@ class Catalog : public IndexResolver {
   [[nodiscard]] IndexNames NamesOfIndex(IndexId index) const;
   /// "index NAME of table SCHEMA/NAME", or empty.
   [[nodiscard]] std::string NameOfIndex(IndexId index) const;
-  /// For the reports of damage. Without waiting for long: what is busy stays without a name.
+  /// For the reports of damage. Does not wait for long: busy objects stay unnamed.
   [[nodiscard]] DamagedObject NamesOf(SpaceId space, IndexId index) const;
   Status OpenFailure(IndexId index) override;
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
@@ -129,13 +128,13 @@ class Catalog : public IndexResolver {
     TableDef definition;
     uint32_t rows = 1;             ///< of the catalog tree
     std::shared_ptr<Table> table;  ///< null until first opened
-    uint64_t note = 0;             ///< of its user; 0: none
+    uint64_t note = 0;             ///< its user's; 0: none
   };
   struct Entry : Version {
-    uint64_t silent_until_nanos = 0;  ///< no message about its opening before
+    uint64_t silent_until_nanos = 0;  ///< no message about its opening until then
     std::vector<Version> former{};    ///< before the ALTERs of an open transaction, oldest first
     TxnId prepared_by = kNoTxn;       ///< a transaction of an earlier run
-    Version prepared{};               ///< what it made of the table
+    Version prepared{};               ///< the table as it left it
   };
   [[nodiscard]] uint32_t RowsOf(TableId table) const;
   /// A table whose definition `by` changed.
@@ -143,7 +142,7 @@ class Catalog : public IndexResolver {
     TableId table;
     TxnId by;
   };
-  /// Of the table with the index, or of the space.
+  /// The table with the index, or of the space.
   [[nodiscard]] const TableDef* DefinitionLocked(SpaceId space, IndexId index) const
       ROWAN_REQUIRES_SHARED(mutex_);
   struct Loading;
@@ -151,9 +150,9 @@ class Catalog : public IndexResolver {
   static void NoteUnfinished(Loading* loading, TableId table, const ClusteredHeader& newest,
                              bool made_anew);
   void LoadPrepared(const Change& change);
-  /// A version takes the place of the entry's own.
+  /// Replaces the entry's own version.
   void ReplaceLocked(Entry* entry, Version version) ROWAN_REQUIRES(mutex_);
-  /// Indexes of `former` that the entry no longer has.
+  /// Forgets indexes of `former` that the entry no longer has.
   void ForgetIndexesLocked(const Version& former, const Entry& entry) ROWAN_REQUIRES(mutex_);
   void ForgetLocked(const Version& version) ROWAN_REQUIRES(mutex_);
   static void MarkDropped(const Table& table);
@@ -169,9 +168,9 @@ class Catalog : public IndexResolver {
   std::unordered_map<TableId, Entry> tables_ ROWAN_GUARDED_BY(mutex_);
   std::unordered_map<IndexId, TableId> indexes_ ROWAN_GUARDED_BY(mutex_);
   std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_ ROWAN_GUARDED_BY(mutex_);
-  /// Those kept are from before a crash, and what changed since is not known. Set by Load.
+  /// Stored statistics precede a crash, and later changes are unknown. Set by Load.
   bool statistics_are_late_ = false;
-  /// Of tables not opened.
+  /// Statistics of tables not opened.
   std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
   std::atomic<bool> strays_left_{true};  ///< in statistics_, without a table
   std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);             ///< from Load

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What rows of the catalog are made of: varints, texts with their length before them, floats.
+// The fields of catalog rows: varints, length-prefixed texts, floats.
 // Thread safety: pure functions; a reader belongs to one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ inline void PutFloat(std::string* target, float value) {
   target->append(reinterpret_cast<const char*>(bytes), sizeof(bytes));
 }
 
-/// Reads the fields of a row; sticky failure, checked once at the end.
+/// Reads the fields of a row; failure is sticky, checked once at the end.
 class CatalogFieldReader {
  public:
   explicit CatalogFieldReader(Bytes row) : position_(row.data()), end_(row.data() + row.size()) {}

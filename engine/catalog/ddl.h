@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// DdlLog: what a transaction's CREATE and DROP mean for files and for the catalog's memory.
+// DdlLog: what a transaction's CREATE and DROP do to files and to the catalog in memory.
 //
 // On disk DDL is ordinary undo: the catalog row, and an extension record written before the change
 //   u8 kind (1 created, 2 dropped) | table id u64 | space id u32
@@ -7,16 +7,15 @@
 //   u8 kind (4 altered)            | table id u64
 //   u8 kind (5 index created)      | table id u64 | space id u32 | index id u64
 //   u8 kind (6 index dropped)      | table id u64 | space id u32 | index id u64 | root u32
-// Rollback of "created" removes the file, of "renamed" gives the table in memory its old name back,
-// of "dropped" forgets that Finish should remove the file; purge of "dropped" removes it. Rollback
-// of "altered" gives the table in memory its former definition back, of "index created" frees all
-// pages of the space that say they belong to the index, however far its build had come; purge of
-// "index dropped" frees the index's tree when it is no longer in use. As undo
-// records they work the same for a statement, a transaction, a prepared one and a loser of the last
-// run. The live path does not wait for purge: FinishDdl removes files of committed drops at
-// once. All steps may be repeated after a crash. Files that no catalog row owns after the
-// coordinator has resolved everything are orphans of a crash between file creation and its durable
-// log record. Thread safety: all members.
+// Rollback of "created" removes the file, of "renamed" restores the table's old name in memory, of
+// "dropped" forgets that Finish should remove the file; purge of "dropped" removes it. Rollback of
+// "altered" restores the table's former definition in memory, of "index created" frees all pages of
+// the space whose header names the index, however far its build had come; purge of "index dropped"
+// frees the index's tree when it is no longer in use. As undo records they work the same for a
+// statement, a transaction, a prepared one and a loser of the last run. The live path does not wait
+// for purge: FinishDdl removes files of committed drops at once. All steps may be repeated after a
+// crash. Files that no catalog row owns after the coordinator has resolved everything are orphans
+// of a crash between file creation and its durable log record. Thread safety: all members.
 #pragma once
 
 #include <atomic>
@@ -55,7 +54,7 @@ class DdlLog : public ExtensionApplier {
     TableId table;
     SpaceId space;
     IndexId index;
-    PageNumber root;  ///< of a dropped one
+    PageNumber root;  ///< of a dropped index
   };
   static std::string EncodeIndex(Kind kind, const IndexTree& index);
 
@@ -65,8 +64,8 @@ class DdlLog : public ExtensionApplier {
   void NoteIndexDrop(const Txn* txn, const IndexTree& index);
   void OnCommit(const Txn* txn);
   void OnRollback(const Txn* txn);
-  /// Removes the files and trees of this transaction's committed drops. What the budget is not
-  /// enough for is left to purge.
+  /// Removes the files and trees of this transaction's committed drops. Purge does what exceeds the
+  /// budget.
   void Finish(const Txn* txn, WorkBudget* budget);
 
   Status UndoExtension(Bytes payload, WorkBudget* budget) override;
@@ -85,18 +84,18 @@ class DdlLog : public ExtensionApplier {
   };
   using PendingMap = std::unordered_map<const Txn*, Pending>;
 
-  /// For commits and rollbacks without DDL, so that they meet in no mutex. A transaction that has
-  /// something pending noted it in this thread, or came to it through a mutex: it sees its own.
+  /// Lets commits and rollbacks without DDL avoid the mutex. A transaction with something pending
+  /// noted it in this thread, or reached the thread through a mutex: it sees its own.
   bool NothingPending() const { return pending_count_.load(std::memory_order_relaxed) == 0; }
   Pending& PendingOf(const Txn* txn) ROWAN_REQUIRES(mutex_);
   void Forget(PendingMap::iterator pending) ROWAN_REQUIRES(mutex_);
   void ForgetDrop(TableId table);
   void ForgetIndexDrop(IndexId index);
   Status RemoveTable(TableId table, SpaceId space);
-  /// One thread at a time may remove the pages of an index; false: another one is at it.
+  /// One thread at a time may remove the pages of an index; false: another thread does.
   bool ClaimIndex(IndexId index);
   void UnclaimIndex(IndexId index);
-  /// kBusy while somebody uses the index or removes it, and when the budget is used up.
+  /// kBusy while the index is used or being removed, and when the budget is used up.
   Status RemoveIndex(const IndexTree& index, WorkBudget* budget);
   Status RemoveClaimed(const IndexTree& index, WorkBudget* budget);
   Status SweepIndex(const IndexTree& index, WorkBudget* budget);
@@ -108,10 +107,10 @@ class DdlLog : public ExtensionApplier {
   std::atomic<size_t> pending_count_{0};  ///< of pending_, changed with it
   /// One file removal at a time: purge and FinishDdl may meet.
   Mutex remove_mutex_{LatchRank::kFileRemoval};
-  /// For what follows, never while a tree is removed: that may take hours.
+  /// Guards what follows; never held while a tree is removed: that may take hours.
   Mutex index_mutex_{LatchRank::kIndexRemoval};
   std::unordered_set<IndexId> claimed_ ROWAN_GUARDED_BY(index_mutex_);
-  /// How far the sweeps are that were left half-way; the next start begins them anew.
+  /// Positions of unfinished sweeps; the next start begins them again.
   std::unordered_map<IndexId, PageNumber> swept_ ROWAN_GUARDED_BY(index_mutex_);
 };
 

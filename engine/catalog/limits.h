@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How large keys, rows and entries may be, by the instance's page size. What is larger moves off
-// the page (Session::WriteBlob) or is refused by the engine as kTooBig.
+// How large keys, rows and entries may be, by the instance's page size. Larger values move off the
+// page (Session::WriteBlob) or the engine refuses them with kTooBig.
 #pragma once
 
 #include <cstddef>

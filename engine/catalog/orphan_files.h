@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // OrphanFiles: tablespace files that no table of the catalog owned when the instance was opened,
-// and what becomes of them. A file goes only on evidence that nobody can want it:
+// and what becomes of them. A file is removed only on evidence that it is not needed:
 //   - the catalog still has the row of its table, delete-marked by a finished transaction: dropped,
 //     or its creation was undone;
-//   - not one page of it was ever written: its CREATE was cut short before the undo record, which
+//   - not one page of it was ever written: its CREATE was interrupted before the undo record, which
 //     precedes every page, was durable.
-// Whatever else is there is moved to the folder `lost`, complete and with a warning: then it is the
-// catalog that may be wrong. A file that the rollback of an unfinished CREATE or purge removes
-// in the meantime is no orphan, and a page that redo has not come to yet looks unwritten. Of a
-// table that was dropped the catalog's row may be gone before purge comes to its file. So nothing
-// is judged before the coordinator, the rollback, redo and the purge of what earlier runs committed
-// are through. Files made in this run are never looked at.
+// Any other one is moved to the folder `lost`, complete and with a warning: then the catalog may be
+// wrong. A file that the rollback of an unfinished CREATE or purge removes in the meantime is no
+// orphan, and a page that redo has not reached yet looks unwritten. The catalog row of a dropped
+// table may be gone before purge reaches its file. So no file is judged before the coordinator, the
+// rollback, redo and the purge of what earlier runs committed are done. Files made in this run are
+// never examined.
 // Thread safety: all members after Collect.
 #pragma once
 
@@ -48,15 +48,15 @@ class OrphanFiles {
   Status NoteRollbackDone();
   Status NoteRedoDone();
   Status NotePurgeDone();
-  /// There is something to roll back all the same. REQUIRES: redo is not through.
+  /// There is something to roll back after all. REQUIRES: redo is not done.
   void NoteRollbackAgain();
-  /// Nothing is judged any more; whoever is at it ends soon. The next start finds the files again.
+  /// No more files are judged; a check under way ends soon. The next start finds the files again.
   void Stop() { stopping_.store(true, std::memory_order_relaxed); }
   /// Files wait for one of the four.
   [[nodiscard]] bool pending() const;
 
  private:
-  /// When all four are done.
+  /// Called when all four are done.
   Status CheckFilesLocked() ROWAN_REQUIRES(mutex_);
   /// `flushed`: whether the pool was written for an earlier file.
   Status CheckFile(SpaceId space, bool* flushed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A table's statistics as a row of the catalog's tree, where they outlive a restart. Format:
+// A table's statistics as a row of the catalog's tree, where they survive a restart. Format:
 // docs/formats/catalog.md. Thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@ struct StoredStatistics {
   Cardinalities::RowsPerKey rows_per_key;
   std::vector<TreeStatistics> trees;  ///< empty when an earlier version stored them
 
-  /// False: the table has other indexes, they say nothing about it.
+  /// False: the table has other indexes, so they do not apply.
   bool PublishIn(Table* target) &&;
 };
 

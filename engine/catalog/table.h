@@ -23,12 +23,12 @@ enum class IndexEdge : uint8_t { kFirst, kLast };
 class Table : public std::enable_shared_from_this<Table> {
  public:
   Table(TableDef definition, PageAllocator* allocator);
-  /// The table as ALTER makes it of `former`: indexes with equal ids are the same objects, counters
-  /// go on. `former` is not changed any more.
+  /// The table that ALTER makes from `former`: indexes with equal ids are the same objects,
+  /// counters continue. `former` no longer changes.
   Table(TableDef definition, PageAllocator* allocator, const Table& former);
 
   [[nodiscard]] const TableDef& definition() const { return definition_; }
-  /// "schema/table" as of now: RENAME changes it, the definition keeps the name it was opened with.
+  /// "schema/table" as of now: RENAME changes it; the definition keeps the name it was opened with.
   [[nodiscard]] std::string name() const;
   void SetName(const std::string& name);
   [[nodiscard]] TableId id() const { return definition_.id; }
@@ -42,15 +42,14 @@ class Table : public std::enable_shared_from_this<Table> {
   /// Null when the table has no such index.
   [[nodiscard]] std::shared_ptr<Index> FindIndex(IndexId id) const;
 
-  /// Rows between two keys of an index (empty: no bound), as the optimizer wants it: from a few
-  /// pages.
+  /// Rows between two keys of an index (empty: no bound), for the optimizer: from a few pages.
   [[nodiscard]] Result<uint64_t> EstimateRange(size_t index_number, Bytes from, Bytes to);
   /// First or last key in the tree of an index, whether or not its row is deleted or committed.
   /// kEndOfRange: there is none.
   Status EdgeKey(size_t index_number, IndexEdge edge, std::vector<std::byte>* key) const;
 
   // AUTO_INCREMENT: next value to hand out. Inserts write nothing for it: after a crash the counter
-  // goes on after the largest value in the column's index (the caller finds it and raises the
+  // continues after the largest value in the column's index (the caller finds it and raises the
   // counter), or after the mark on disk (the space's counter) if that is larger. The mark is
   // written when a value that is not below it leaves the index, and at a clean shutdown.
   [[nodiscard]] uint64_t auto_increment() const {
@@ -63,29 +62,29 @@ class Table : public std::enable_shared_from_this<Table> {
     uint64_t increment = 1;
     uint64_t most = UINT64_MAX;
   };
-  /// Takes `count` values of the series from the first one >= next on. At the end of the column's
-  /// range the last value is given again and again; UINT64_MAX when the counter is beyond it.
+  /// Takes `count` values of the series, the first one >= next. At the end of the column's range it
+  /// repeats the last value; UINT64_MAX when the counter is beyond it.
   uint64_t TakeAutoIncrement(const AutoIncrementSeries& series, uint64_t count);
   /// A value was stored: the next one is at least `next`.
   void RaiseAutoIncrement(uint64_t next);
-  /// Before a row with this value is deleted or gets another one: the mark remembers that it was
-  /// handed out. Logged before what the caller does next.
+  /// Before a row with this value is deleted or changes it: the mark records that it was handed
+  /// out. Logged before what the caller does next.
   Status KeepAutoIncrement(uint64_t value);
   /// ALTER TABLE ... AUTO_INCREMENT, TRUNCATE, CREATE.
   Status SetAutoIncrement(uint64_t next);
-  /// Writes the counter as it is (clean shutdown).
+  /// Writes the current counter (clean shutdown).
   Status PersistAutoIncrement();
 
-  /// Hidden key of a table without primary key; unique, ascending. The counter is found again at
+  /// Hidden key of a table without primary key; unique, ascending. The counter is recovered at
   /// open.
   [[nodiscard]] uint64_t NextRowId() { return row_id_.fetch_add(1, std::memory_order_relaxed); }
   /// Reads the counters back when the table is opened; before it is shared.
   Status LoadCounters();
 
-  /// From now on the clustered keys of rows that are changed go to `rows` as well (null: to
-  /// nobody): an index is being built. REQUIRES, unless null: nobody changes rows now.
+  /// From now on the clustered keys of changed rows are also recorded in `rows` (null: no longer):
+  /// an index is being built. REQUIRES, unless null: no session changes rows now.
   void CollectChanges(std::shared_ptr<ChangedRows> rows);
-  /// By the session that changed a row, before the change can be committed.
+  /// Called by the session that changed a row, before the change can be committed.
   void NoteChangedRow(Bytes key) {
     if (collects_changes_.load(std::memory_order_relaxed)) AddChangedRow(key);
   }
@@ -104,12 +103,12 @@ class Table : public std::enable_shared_from_this<Table> {
   /// Seconds since the epoch of the newest commit in this run that changed rows; 0 = none.
   [[nodiscard]] int64_t update_time() const { return update_time_.load(std::memory_order_relaxed); }
   void SetUpdateTime(int64_t seconds) { update_time_.store(seconds, std::memory_order_relaxed); }
-  /// Changes since the last refresh: the background refresh looks at it.
+  /// Changes since the last refresh, for the background refresh.
   [[nodiscard]] uint64_t changes_since_refresh() const {
     return changes_.load(std::memory_order_relaxed);
   }
 
-  /// The statistics say nothing certain: they are due.
+  /// The statistics are uncertain, so a refresh is due.
   void ExpectChanges() { changes_.store(statistics().rows + 1, std::memory_order_relaxed); }
 
   [[nodiscard]] Cardinalities* cardinalities() { return &cardinalities_; }
@@ -120,14 +119,14 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] TxnId created_by() const { return created_by_; }
   /// Before the table is shared.
   void SetCreatedBy(TxnId txn) { created_by_ = txn; }
-  /// The same for an index that ALTER added: its entries tell the rows of that time only.
+  /// The same for an index that ALTER added: its entries show only the rows of that time.
   [[nodiscard]] TxnId index_created_by(size_t index_number) const {
     return index_created_by_[index_number];
   }
   void SetIndexCreatedBy(size_t index_number, TxnId txn) { index_created_by_[index_number] = txn; }
 
-  /// The newest ALTER of this run that dropped an index: what had been read by it is not known any
-  /// more.
+  /// The newest ALTER of this run that dropped an index: what was read through it is no longer
+  /// known.
   [[nodiscard]] TxnId index_dropped_by() const { return index_dropped_by_; }
   /// Before the table is shared.
   void SetIndexDroppedBy(TxnId txn) { index_dropped_by_ = txn; }

@@ -23,7 +23,7 @@ struct IndexDef {
   std::string descriptor;
 };
 
-/// For a table that is to be created: ids and roots are filled in then.
+/// For a table to be created: ids and roots are filled in then.
 inline IndexDef ClusteredIndex(std::string name) {
   return {.id = {},
           .root = kNoPage,
@@ -45,15 +45,15 @@ struct TableDef {
   TableId id{};
   SpaceId space{};
   std::string name;                 ///< "schema/table" as the server spells it; for messages
-  std::string descriptor{};         ///< its user's; kept, and compared when the table is opened
+  std::string descriptor{};         ///< the user's; kept, and compared when the table is opened
   std::vector<IndexDef> indexes{};  ///< [0] is the clustered one
-  /// For a table that is to be created: the folder its file is to lie under instead of the
-  /// instance's, an absolute path. Not kept in the catalog: the file knows (Engine::DirectoryOf).
+  /// For a table to be created: the folder for its file instead of the instance's, an absolute
+  /// path. Not kept in the catalog: see Engine::DirectoryOf.
   std::string directory{};
 };
 
-/// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page.
-/// `*name_end`, if given: where the bytes begin that do not depend on the name.
+/// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page. `*name_end`,
+/// if given: start of the bytes that do not depend on the name.
 std::string EncodeTableDef(const TableDef& definition, size_t* name_end = nullptr);
 /// kCorrupt or kNewerFormat.
 Result<TableDef> DecodeTableDef(Bytes row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableFigures: what operators and the optimizer see of a table without its being opened: names,
-// place and size as of the last time its statistics were counted. Thread safety: plain values.
+// TableFigures: what operators and the optimizer see of a table without opening it: names, place
+// and size as of the last time its statistics were counted. Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct IndexFigures {
   bool clustered = false;
   bool unique = false;
   PageNumber root = kNoPage;
-  /// Estimates; of a small index exact, and without delete-marked entries. No leaf pages: unknown.
+  /// Estimates, exact for a small index; without delete-marked entries. No leaf pages: unknown.
   TreeStatistics tree;
-  /// By the visibility map; nothing of a table that is not open, or of an index of one leaf.
+  /// From the visibility map; empty for a table that is not open, or an index of one leaf.
   LeafMap::Summary visibility{};
   InsertCounts inserts{};           ///< since the table was opened; 0 unless open
   std::vector<float> rows_per_key;  ///< by number of leading parts - 1; empty: unknown
@@ -31,9 +31,9 @@ struct TableFigures {
   SpaceId space{};
   std::string name;      ///< "schema/table" in file name spelling
   bool open = false;     ///< else all is as of the last run, or unknown
-  bool counted = false;  ///< statistics are there
+  bool counted = false;  ///< it has statistics
   Table::Statistics statistics{};
-  uint64_t changes = 0;         ///< of rows since they were counted, 0 unless open
+  uint64_t changes = 0;         ///< row changes since they were counted, 0 unless open
   uint64_t auto_increment = 0;  ///< next value; 0 unless open
   int64_t update_time = 0;      ///< seconds since the epoch; 0: not in this run
   uint64_t note = 0;            ///< Engine::NoteOnTable; 0: none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableIds: ids for new tables, indexes and spaces, never given out twice in the life of an
-// instance: what may be given out is reserved in the control file first.
+// TableIds: ids for new tables, indexes and spaces, never reused in the life of an instance: they
+// are reserved in the control file first.
 // Thread safety: all members.
 #pragma once
 
@@ -18,12 +18,12 @@ class TableIds {
  public:
   explicit TableIds(Storage* storage) : storage_(storage) {}
 
-  /// Goes on where the control file says.
+  /// Continues where the control file says.
   void Adopt(const ControlData& control);
   /// Fills in the ids of a new table, its space and its indexes. A failure stops the log.
   Status Assign(TableDef* definition);
   Result<IndexId> NewIndex();
-  /// What would be given out next: for a clean shutdown, where the rest of a reservation goes back.
+  /// The next ids: for a clean shutdown, which returns the rest of a reservation.
   struct Next {
     SpaceId space;
     TableId table;

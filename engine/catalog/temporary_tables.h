@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TemporaryTables: the tables that one session sees and that are gone with the engine. Ordinary
+// TemporaryTables: tables that only one session sees and that vanish with the engine. Ordinary
 // trees in temporary spaces (base/ids.h): their pages live in the same buffer pool, but changes are
 // not logged, pages are written only to make room, and nothing is synced. Neither catalog nor
-// recovery know of them; files that a crash leaves are removed at the next start.
+// recovery knows of them; files that a crash leaves are removed at the next start.
 //
-// Their transactions are a world of their own: ids, undo streams (in a temporary space, too) and
-// locks. A session's transaction has a part here when it needs one (Session::Temporary), which ends
-// with it. Rows are read as they are, without snapshots: only their owner changes them. So a commit
-// has no reader to think of and removes at once what it deleted.
-// docs/temporary_tables.md tells the whole story. Thread safety: all members.
+// Their transactions are separate: ids, undo streams (in a temporary space, too) and locks. A
+// session's transaction has a part here when it needs one (Session::Temporary), which ends with it.
+// Rows are read as they are, without snapshots: only their owner changes them. So a commit has no
+// readers to consider and removes at once what it deleted.
+// docs/temporary_tables.md describes it in full. Thread safety: all members.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
   TemporaryTables(PageAllocator* allocator, BlobStore* blobs, Log* log, ShutdownSign shutdown_sign)
       : allocator_(allocator), blobs_(blobs), log_(log), shutdown_sign_(shutdown_sign) {}
 
-  /// Makes the undo streams when called first: an engine without temporary tables has none.
+  /// Creates the undo streams on the first call: an engine without temporary tables has none.
   Status Prepare();
   /// Null before Prepare succeeded.
   [[nodiscard]] TxnManager* txns() const { return txns_pointer_.load(std::memory_order_acquire); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What an operator should look at first: what is stuck, slow or full, why, and what helps. Judged
-// by the figures of the moment and by what was counted since the report before.
+// What an operator should look at first: what is stuck, slow or full, why, and what helps. Based on
+// current figures and on counts since the previous report.
 // Thread safety: CounterRates all members; the rest are pure functions.
 #pragma once
 
@@ -24,11 +24,11 @@ struct CounterDeltas {
   }
 };
 
-/// Reports that come at the same time share what was counted between them.
+/// Concurrent reports share what was counted between them.
 class CounterRates {
  public:
   CounterRates();
-  /// Since the call before, or the beginning.
+  /// Counts since the previous call, or the beginning.
   CounterDeltas Take();
 
  private:
@@ -44,9 +44,9 @@ struct Situation {
   uint64_t waiting_for_rows = 0;  ///< transactions
 };
 
-/// A line for each thing, or one that says there is nothing.
+/// A line for each problem, or one that says there is none.
 std::string DescribeAttention(const Situation& now);
-/// The counters that tell the load.
+/// The counters that show the load.
 std::string DescribeRates(const CounterDeltas& since);
 
 }  // namespace rowan

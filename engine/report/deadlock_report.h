@@ -9,8 +9,8 @@
 
 namespace rowan {
 
-/// Which session waited for what, which held it, which was rolled back; indexes by name where the
-/// catalog knows them.
+/// Which session waited for what, which one held it, which was rolled back; indexes by name where
+/// the catalog knows them.
 std::string DescribeDeadlock(const Deadlock& deadlock, const Catalog& catalog);
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// EngineFigures: what an instance holds and how far it is, at one moment. What has happened since
-// the start is in the counters (base/counters.h).
+// EngineFigures: the state of an instance at one moment. What has happened since the start is in
+// the counters (base/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct EngineFigures {
   uint64_t open_files = 0;  ///< handles of tablespaces
   uint64_t open_files_max = 0;
 
-  // Log. Each is read by itself: they may belong to neighbouring moments.
+  // Log. Each is read separately: they may belong to neighbouring moments.
   Lsn log_tail{0};
   Lsn log_written{0};
   Lsn log_durable{0};
@@ -36,12 +36,12 @@ struct EngineFigures {
   uint64_t checkpoint_age_bytes = 0;  ///< what a start after a crash would redo
   uint64_t log_capacity_bytes = 0;
   uint64_t log_files = 0;
-  uint64_t log_readers = 0;     ///< that hold a part of the log, see Log::Hold
+  uint64_t log_readers = 0;     ///< holding a part of the log, see Log::Hold
   uint64_t log_held_bytes = 0;  ///< from the oldest of them to the end of the log
   LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
 
   // Transactions.
-  uint64_t failed_rollbacks = 0;  ///< that wait for their next try, with rows locked
+  uint64_t failed_rollbacks = 0;  ///< waiting for a retry, with rows locked
   PurgeFigures purge;
   uint64_t row_locks = 0;              ///< explicit ones
   uint64_t row_lock_memory_bytes = 0;  ///< of explicit ones, ranges and sets

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PurgeWatch: tells the error log when old row versions pile up, and what keeps them: an old
+// PurgeWatch: reports in the error log when old row versions pile up, and what keeps them: an old
 // snapshot, with its session and statement, or writers that are faster than purge. Each at most
 // once in ten minutes.
 // Thread safety: one thread.
@@ -14,14 +14,14 @@
 
 namespace rowan {
 
-/// What a session does, as text for operators; empty: nothing, or there is no such session.
+/// What a session is doing, as text for operators; empty: nothing, or no such session.
 using StatementOfThread = std::function<std::string(uint64_t thread)>;
 
 class PurgeWatch {
  public:
   explicit PurgeWatch(StatementOfThread statement_of) : statement_of_(std::move(statement_of)) {}
 
-  /// Every second or so.
+  /// Called every second or so.
   void Look(const PurgeFigures& figures, uint64_t now_nanos);
 
  private:

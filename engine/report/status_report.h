@@ -26,7 +26,7 @@ class StatusReport {
         statement_of_(statement_of) {}
 
   [[nodiscard]] EngineFigures Figures() const;
-  /// `since`: what was counted since the report before.
+  /// `since`: what was counted since the previous report.
   [[nodiscard]] std::string Text(const CounterDeltas& since) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ChangedRows: the clustered keys of the rows that were changed while an index of their table is
-// being built, by any session and whatever became of the change. The builder compares these rows
-// between two snapshots (engine/build/index_build.h). Kept in memory up to a limit, then in a
-// scratch file; no more than a bound on disk either. Thread safety: all members.
+// ChangedRows: the clustered keys of the rows that any session changes while an index of their
+// table is being built, whatever becomes of the change. The builder compares these rows between two
+// snapshots (engine/build/index_build.h). Kept in memory up to a limit, then in a scratch file; on
+// disk, too, up to a bound. Thread safety: all members.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ inline constexpr char kTooManyChanges[] = "too many changes beside the building 
 class ChangedRows {
  public:
   struct Limits {
-    size_t memory_bytes = 0;          ///< of keys, before they go to a file
+    size_t memory_bytes = 0;          ///< for keys, before they go to a file
     uint64_t bytes_max = UINT64_MAX;  ///< of keys added between two calls of Take
   };
 
   /// `name` tells the scratch files of one folder apart.
   ChangedRows(SortSpace space, std::string name, const Limits& limits);
 
-  /// A failure to keep the key is the builder's, not the caller's: Take returns it, and nothing is
-  /// kept any more.
+  /// Failure to keep a key is the builder's, not the caller's: Take returns it, and no more keys
+  /// are kept.
   void Add(Bytes key);
-  /// Keys added since the last Take, the same one any number of times; ready for StartReading.
-  /// kTooBig with kTooManyChanges, and what writing a file fails with.
+  /// Keys added since the last Take, possibly repeated; ready for StartReading. kTooBig with
+  /// kTooManyChanges, and errors of writing a file.
   Result<std::unique_ptr<EntrySorter>> Take();
   /// Added since the last Take.
   [[nodiscard]] uint64_t count() const;
-  /// What Take would fail with.
+  /// The error that Take would return.
   [[nodiscard]] Status failure() const;
 
  private:

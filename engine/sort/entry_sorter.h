@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // EntrySorter: external merge sort of index entries by key, for building an index bottom-up.
-// Several threads may add at once, each to a lane of its own (sort_lane.h); reading merges
-// what the lanes have in memory and in the runs of their files.
+// Several threads may add at once, each to its own lane (sort_lane.h); reading merges the lanes'
+// memory and the runs in their files.
 //
 // Files are scratch: removed by the destructor, and by RemoveLeftovers after a crash. Memory: about
 // `memory_bytes` while adding, whatever the number of lanes; while merging as much, or 16 KiB for
@@ -33,8 +33,7 @@ class EntrySorter {
 
   /// kNoSpace or kIoError when a run cannot be written.
   Status Add(const IndexEntry& entry, uint32_t lane = 0) { return lanes_[lane]->Add(entry); }
-  /// Nothing more will be added to the lane, which the thread that did sorts now. Errors as for
-  /// Add.
+  /// Nothing more will be added to the lane; the calling thread sorts it. Errors as for Add.
   Status FinishLane(uint32_t lane) { return lanes_[lane]->Finish(); }
   /// After the last Add.
   Status StartReading();
@@ -56,15 +55,15 @@ class EntrySorter {
   std::vector<std::unique_ptr<SortLane>> lanes_;
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<Source*> heap_;  ///< with an entry at hand, smallest key first
-  bool top_was_read_ = false;  ///< the entry of heap_[0] was handed out
+  bool top_was_read_ = false;  ///< the entry of heap_[0] was returned
 };
 
-/// Where entries are sorted that memory has no room for.
+/// Where to sort entries that exceed memory.
 struct SortSpace {
   FileSystem* files = nullptr;
   std::string folder{};
 
-  /// `memory_bytes` are raised to the least that a sorter gets. The rest as EntrySorter says.
+  /// `memory_bytes` is raised to a sorter's minimum. Otherwise as EntrySorter.
   [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter(const std::string& name, size_t memory_bytes,
                                                        uint32_t lanes = 1) const;
 };

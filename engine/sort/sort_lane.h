@@ -19,7 +19,7 @@
 
 namespace rowan {
 
-/// On a line of its own: neighbours belong to other threads.
+/// On its own cache line: neighbours belong to other threads.
 class alignas(64) SortLane {
  public:
   /// A sorted part of the file.
@@ -35,7 +35,7 @@ class alignas(64) SortLane {
 
   /// kNoSpace or kIoError when a run cannot be written.
   Status Add(const IndexEntry& entry);
-  /// After the last Add: all is sorted, either in memory or, errors as for Add, in runs. Nothing
+  /// After the last Add: all is sorted, either in memory or in runs. Errors as for Add. No effect
   /// the second time.
   Status Finish();
   [[nodiscard]] uint64_t entries() const { return entries_; }  ///< added so far
@@ -44,7 +44,7 @@ class alignas(64) SortLane {
   [[nodiscard]] const std::vector<Run>& runs() const { return runs_; }
   [[nodiscard]] File* file() const { return file_.get(); }
   [[nodiscard]] size_t memory_bytes() const { return memory_bytes_; }
-  /// In memory, by their order: none where there are runs.
+  /// Entries in memory, in order: none if there are runs.
   [[nodiscard]] size_t entries_in_memory() const { return refs_.size(); }
   [[nodiscard]] IndexEntry EntryInMemory(size_t i) const { return At(refs_[i].offset); }
   [[nodiscard]] uint64_t HeadInMemory(size_t i) const { return refs_[i].head; }

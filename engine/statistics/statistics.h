@@ -18,13 +18,13 @@ namespace rowan {
 inline constexpr uint32_t kLeavesCounted = 64;
 
 /// Recomputes everything, publishes it in the table and resets its change count. Larger indexes are
-/// judged by `leaves` sampled leaves. Without KeyParts only rows and pages. kInterrupted:
-/// `interrupted`, if it is given, said so between two leaves.
+/// estimated from `leaves` sampled leaves. Without KeyParts only rows and pages. kInterrupted:
+/// `interrupted`, if given, returned true between two leaves.
 Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t leaves,
                               FunctionRef<bool()> interrupted);
 
-/// True when the background should refresh the table: never counted, outdated, or the last time is
-/// a while ago and a tenth of the rows changed (of a small table, any).
+/// True when the background should refresh the table: never counted, outdated, or counted a while
+/// ago and a tenth of the rows changed (in a small table, any).
 bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now);
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// StatisticsKeeper: refreshes the statistics of tables, when asked to or as rows change, and keeps
-// them across restarts: one row per table in the catalog's tree, written by small transactions of
-// their own. Nobody waits for them: what a crash loses is counted again.
+// StatisticsKeeper: refreshes the statistics of tables, on request or as rows change, and keeps
+// them across restarts: one row per table in the catalog's tree, written by small separate
+// transactions, without waiting for durability: what a crash loses is counted again.
 // Thread safety: all members.
 #pragma once
 
@@ -21,11 +21,11 @@ class StatisticsKeeper {
                    TemporaryTables* temporary)
       : allocator_(allocator), catalog_(catalog), txns_(txns), temporary_(temporary) {}
 
-  /// Now, as ANALYZE wants it. kInterrupted.
+  /// Refreshes them now, for ANALYZE. kInterrupted.
   Status Refresh(Table* table, FunctionRef<bool()> interrupted);
-  /// Of open tables those that need it, for as long as a tick may take.
+  /// Refreshes open tables that need it, for as long as a tick may take.
   void RefreshDue(FunctionRef<bool()> interrupted);
-  /// Stores what the table has, if it is to be kept.
+  /// Stores the table's statistics, if they are persistent.
   void Keep(Table* table);
 
  private:
