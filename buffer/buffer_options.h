@@ -24,7 +24,7 @@ inline constexpr SettingLimits<uint64_t> kPoolBytesLimits{
 inline constexpr SettingLimits<uint32_t> kIoCapacityLimits{100, 10'000'000};
 inline constexpr SettingLimits<uint32_t> kCleanersLimits{0, 64};
 
-/// What memory there is; see io/machine_memory.h.
+/// The machine's memory; see io/machine_memory.h.
 using FindMemory = MachineMemory (*)();
 
 struct BufferOptions {
@@ -33,14 +33,14 @@ struct BufferOptions {
   SyncMethod data_sync_method = SyncMethod::kFdatasync;
   IoBackend io_backend = IoBackend::kAuto;
   uint32_t io_capacity_pages_per_second = 10000;
-  uint32_t cleaners = 0;         ///< 0: by the number of processors and the size of the pool
-  uint32_t session_writers = 0;  ///< for sessions that find no clean page; 0: by the pool's size
-  /// A pool that nothing happens to is written within twice this time.
+  uint32_t cleaners = 0;         ///< 0: from the number of processors and the size of the pool
+  uint32_t session_writers = 0;  ///< for sessions that find no clean page; 0: from the pool's size
+  /// An idle pool is written within twice this time.
   uint64_t idle_round_micros = 30'000'000;
-  FindMemory memory = FindMachineMemory;  ///< tests have another one
+  FindMemory memory = FindMachineMemory;  ///< tests use another one
 };
 
-/// For pages of this size. kInvalidArgument: a setting is out of its limits.
+/// Checks for pages of this size. kInvalidArgument: a setting is out of its limits.
 Status CheckBufferOptions(const BufferOptions& options, uint32_t page_size_bytes);
 
 }  // namespace rowan

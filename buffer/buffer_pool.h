@@ -5,11 +5,11 @@
 // Invariants:
 //   - a page is in at most one frame; frame.page_id changes only under its exclusive latch;
 //   - WAL rule: a page image goes to disk only when the log is durable up to its page LSN;
-//   - dirty mark before append (buffer/mini_txn.h), so a sweep that starts at LSN x overlooks no
-//     page changed below x;
+//   - dirty mark before append (buffer/mini_txn.h), so a sweep that starts at LSN x misses no page
+//     changed below x;
 //   - no latch is held across a write; reads happen under the exclusive latch of a frame in state
 //     kLoading, and waiting readers park on that latch.
-// Thread safety: everything from any thread unless said otherwise.
+// Thread safety: all members from any thread unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class RedoBacklog;
 
 class BufferPool {
  public:
-  /// `log` may be null only for recovery-less tests of reading; `files`, `log`, `control` outlive
+  /// `log` may be null only in tests that read without recovery; `files`, `log`, `control` outlive
   /// the pool.
   static Result<std::unique_ptr<BufferPool>> Open(const BufferOptions& options, SpaceFiles* files,
                                                   FileSystem* file_system, Log* log,
@@ -74,57 +74,57 @@ class BufferPool {
   /// or an older state than the last one written (logged with file and page). kIoError.
   Result<PageGuard> Fix(PageId id, LatchMode mode, FixHint hint = FixHint::kNormal);
   /// Reads a page that is in no frame, and latches it shared; waits for no page's latch, so the
-  /// caller may hold any. kRestart: a frame has it, or somebody is reading it. Else as Fix.
+  /// caller may hold any. kRestart: a frame has it, or another thread is reading it. Else as Fix.
   Result<PageGuard> FixAbsent(PageId id, FixHint hint);
   /// Optimistic hold: waits while a writer is inside. Same errors as Fix.
   Status FixOptimistic(PageId id, FixHint hint, OptimisticPage* page);
   /// Exclusive latch on a page whose old content does not matter (it will be initialised in the
   /// same mini-transaction); never reads. The bytes are zero.
   Result<PageGuard> FixNew(PageId id);
-  /// The page was freed in a committed group: forget its dirty state, it is never written again
-  /// before it is initialised again. REQUIRES: exclusive guard, given up here.
+  /// The page was freed in a committed group: forget its dirty state; it is not written until it is
+  /// initialised again. REQUIRES: exclusive guard, released here.
   void Discard(PageGuard guard);
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages) { read_ahead_.Request(pages); }
 
   /// Logs the operator's sentence for a damaged page (buffer/damage_reporter.h) and returns
-  /// kCorrupt with `what`, which lives for ever.
+  /// kCorrupt with `what`, which lives forever.
   Status ReportDamage(PageId id, const char* what, IndexId index = kNoIndex) {
     damage_.Report(id, what, index);
     return Status(Code::kCorrupt, what, id.page.value());
   }
-  /// What is wrong with an image that was read from disk past the pool; empty: nothing. While the
-  /// page is being written it may be anything, and is not reported.
+  /// What is wrong with an image read from disk, bypassing the pool; empty: nothing. A concurrent
+  /// write may cause anything, so it is not reported.
   [[nodiscard]] std::string WrongWith(Bytes image, PageId id) const {
     return files_.WrongWith(image, id);
   }
-  /// Before anybody else uses the pool.
+  /// Before other threads use the pool.
   void SetDamageNamer(DamageNamer namer) { damage_.SetNamer(std::move(namer)); }
   /// Before anything is written. It outlives the pool's threads.
   void SetCheckpointGate(CheckpointGate* gate) { checkpointer_.SetGate(gate); }
 
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
-  /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
-  /// write passes if redo, from the checkpoint on, has all that it lacks.
+  /// from the doublewrite file, then empties it. Until EndRedo a page older than its last write is
+  /// accepted if redo, from the checkpoint on, has all that it lacks.
   Status RepairFromDoublewrite(const DoublewriteFile::Absent& absent = DoublewriteFile::Absent());
-  /// Instead, after a clean shutdown: all that the file lists is durable at home, and no page is
-  /// looked at. Also when everything is written at a shutdown, so that no later start looks.
+  /// The alternative after a clean shutdown: all that the file lists is durable at home, so no page
+  /// is read. Also after everything is written at a shutdown, so the next start reads none.
   Status EmptyDoublewrite() { return doublewrite_.Reset(); }
   /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
-  /// file has a page from beyond `log_end`, so that the log must have lost its end. Reads only.
+  /// file has a page from beyond `log_end`, which proves that the log has lost its end. Reads only.
   static Status CheckDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
-  /// From now on a page that comes in has its records applied, before anyone sees it. The caller
+  /// From now on a page that is read gets its records applied before it becomes visible. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
   void BeginRedo(RedoBacklog* backlog) { files_.SetBacklog(backlog); }
   [[nodiscard]] bool IsResident(PageId id) const {
     return frames_.Lookup(id.Packed()) != PageTable::kNone;
   }
-  /// The pool has changes of the page that are not on disk yet. At this moment: a hint.
+  /// True if the pool has changes of the page that are not on disk yet. Only a hint.
   [[nodiscard]] bool IsDirty(PageId id) const;
-  /// No page needs the log from here on: until then no checkpoint is published. Pages with
-  /// something kept stay listed; called again once they are up to date.
+  /// No page needs the log from here on: until then no checkpoint is published. Pages with kept
+  /// redo stay listed; call it again once they are up to date.
   void EndRedo();
-  /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
+  /// Checks what `rowan.page_lsns` holds for the space; damage is logged and repaired by the next
   /// checkpoint.
   Status CheckPageLsns(SpaceId space) { return files_.page_lsns()->Check(space).status(); }
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
@@ -138,13 +138,13 @@ class BufferPool {
   /// Starts evictor, cleaners and checkpointer (after recovery). As StartThread: then none runs.
   Status StartBackground();
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
-  /// recovery. kInterrupted: `is_over`, asked now and then, if it is given; pages are left dirty.
+  /// recovery. kInterrupted: `is_over`, if given, returned true; pages are left dirty.
   Status FlushAndCheckpoint(FlushReason reason = FlushReason::kCheckpoint,
                             FunctionRef<bool()> is_over = {});
-  /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
-  /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
+  /// Forgets all frames of a dead space without I/O (may be lazy). A file with few pages takes as
+  /// many steps; if their number is unknown, the whole pool is searched, bit by bit.
   void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);
-  /// Grows at once, as far as a start would let it (buffer/pool_memory.h); shrinks by writing and
+  /// Grows at once, as far as a start would allow (buffer/pool_memory.h); shrinks by writing and
   /// dropping pages. kBusy when some frames could not be emptied yet (call again), kInvalidArgument
   /// beyond the limits.
   Status Resize(uint64_t pool_bytes);
@@ -158,21 +158,21 @@ class BufferPool {
   [[nodiscard]] Log* log() const { return files_.log(); }
   [[nodiscard]] SpaceFiles* files() const { return files_.spaces(); }
   [[nodiscard]] PoolStatistics Statistics() const;
-  /// Looks at every frame, without a latch: right for pages that do not move.
+  /// Reads every frame without a latch: exact for pages that do not move.
   [[nodiscard]] PoolPages PagesBySpace() const;
   [[nodiscard]] IoBackend io_backend() const { return backend_; }
-  /// For what is known of pages that need not be in the pool, and can be found out again.
+  /// For knowledge about pages that need not be in the pool, and can be regained.
   [[nodiscard]] const std::shared_ptr<MemoryShare>& map_memory() const { return map_memory_; }
 
   /// Stops background threads. FlushAndCheckpoint first for a clean shutdown.
   void Close();
 
  private:
-  friend class RedoWorker;  // fills frames as this class does
+  friend class RedoWorker;  // fills frames like this class
 
   BufferPool(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system, Log* log,
              ControlFile* control, std::unique_ptr<FrameArena> arena);
-  /// What may fail of opening.
+  /// The part of opening that may fail.
   Status OpenFiles();
   Status StartThreads();
   void StopBackgroundLocked() ROWAN_REQUIRES(lifecycle_mutex_);
@@ -181,7 +181,7 @@ class BufferPool {
   void ShareMemory(uint64_t pool_bytes);
 
   const std::shared_ptr<MemoryShare> map_memory_ = std::make_shared<MemoryShare>(UINT64_MAX);
-  // Thread-safe by themselves, in the order in which one builds on the other.
+  // Each thread-safe, in the order in which they build on each other.
   FrameTable frames_;
   PageFiles files_;
   DamageReporter damage_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The log records that know nothing of a page's content: a whole page, and a run of bytes.
+// The log records that are independent of a page's content: a whole page, and a run of bytes.
 //
 //   kPageImage  body: runs, each offset varint | length varint | bytes. The page is zero outside
 //               the runs. Initialises the page.

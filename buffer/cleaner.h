@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Cleaners: the threads that write pages before anyone has to wait. Each tick they write what the
+// Cleaners: the threads that write pages before others must wait. Each tick they write what the
 // evictor asked for, then sweep as many checkpoint shards as the log has grown by, within the I/O
-// budget; when the log is nearly full the budget does not count. What the sweeps have proven is
-// published by a thread of its own: with very many files to sync that takes long, and pages are
-// cleaned meanwhile.
+// budget; when the log is nearly full the budget is ignored. A separate thread publishes what the
+// sweeps have proven: with very many files to sync that takes long, and cleaning goes on meanwhile.
 //
 // Pace: a full round of sweeps per kRoundFraction of the log capacity, so the checkpoint is at most
-// about three quarters of the capacity behind. By time a round per idle_round_micros: a pool that
-// nothing more happens to is written to the last page, which keeps the next start short.
+// about three quarters of the capacity behind. By time, a round per idle_round_micros: an idle pool
+// is written to the last page, which keeps the next start short.
 // Thread safety: Start and Stop by the owner; Wake and the settings from any thread.
 #pragma once
 
@@ -52,7 +51,7 @@ class Cleaners {
   ThreadLoop::Next RunCheckpoint();
   Status CleanAhead(PageWriter* writer);
   Quota TakeQuota();
-  /// How far the log is from being full, with the checkpoint at `lsn`.
+  /// True if the log is nearly full, with the checkpoint at `lsn`.
   [[nodiscard]] bool UrgentAt(Lsn lsn) const;
   void AdvancePace() ROWAN_REQUIRES(mutex_);
   /// Tells the sweeps which changes are old.
@@ -66,7 +65,7 @@ class Cleaners {
   std::vector<std::unique_ptr<ThreadLoop>> loops_;
   ThreadLoop checkpoint_loop_;
   std::atomic<uint32_t> pages_per_second_;
-  /// Tail when a session last had to wait: sweeps are urgent until the checkpoint gets there.
+  /// The tail when a session last had to wait: sweeps are urgent until the checkpoint reaches it.
   std::atomic<Lsn> pressure_lsn_{kNoLsn};
 
   Mutex mutex_{LatchRank::kCleanerPace};
@@ -75,12 +74,12 @@ class Cleaners {
   double page_budget_ ROWAN_GUARDED_BY(mutex_) = 0;
   Lsn paced_lsn_ ROWAN_GUARDED_BY(mutex_);
   uint64_t paced_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
-  Lsn sampled_lsn_ ROWAN_GUARDED_BY(mutex_);  // tail when the age was last looked at
+  Lsn sampled_lsn_ ROWAN_GUARDED_BY(mutex_);  // tail when the age was last updated
   uint64_t sampled_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
   uint64_t checkpoint_micros_ = 0;  // when the last one was tried, owned by checkpoint_loop_
 };
 
-/// What the log's pressure callback holds on to: it may outlive the pool.
+/// What the log's pressure callback refers to: it may outlive the pool.
 struct PressureTarget {
   Mutex mutex{LatchRank::kPressureTarget};
   Cleaners* cleaners ROWAN_GUARDED_BY(mutex) = nullptr;

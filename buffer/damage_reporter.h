@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// DamageReporter: the one place that tells the operator what is damaged. Its sentence has the page,
-// the file, what is wrong, the table and index it belongs to, what still works and what to do.
-// Names are known far above the pages: the owner of the pool brings a function that finds them.
+// DamageReporter: the one place that tells the operator what is damaged. Its sentence names the
+// page, the file, what is wrong, its table and index, what still works and what to do. Names are
+// known far above the pages: the owner of the pool supplies a function that finds them.
 // Thread safety: Report from any thread, whatever latches it holds; SetNamer before the first one.
 #pragma once
 
@@ -16,15 +16,15 @@
 
 namespace rowan {
 
-/// Whose a page is; what is not known is empty.
+/// The owner of a page; unknown names are empty.
 struct DamagedObject {
   std::string table;
   std::string index;
   bool can_be_rebuilt = false;  ///< the index has nothing that the rest of its table lacks
 };
 
-/// Finds the names; no index, or one of another table's: those of the space. Called with latches
-/// held: it must not wait for one that may be held while a page is read.
+/// Finds the names; without an index, or with another table's: those of the space. Called with
+/// latches held: it must not wait for a latch that may be held while a page is read.
 using DamageNamer = std::function<DamagedObject(SpaceId space, IndexId index)>;
 
 class DamageReporter {
@@ -32,8 +32,8 @@ class DamageReporter {
   explicit DamageReporter(const SpaceFiles* files) : files_(files) {}
 
   void SetNamer(DamageNamer namer) { namer_ = std::move(namer); }
-  /// Logs that the page is damaged. `what`: a clause like "it is not a node of its index".
-  /// `index`: the one that the page is of, or that what it holds is about; kNoIndex: not known.
+  /// Logs that the page is damaged. `what`: a clause like "it is not a node of its index". `index`:
+  /// the index of the page or of its contents; kNoIndex: unknown.
   void Report(PageId id, std::string_view what, IndexId index) const;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Eviction: finding frames for pages to come in.
+// Eviction: finding frames for incoming pages.
 //
 // Policy: a clock hand over the frames with a 2-bit usage per frame. Pages enter with usage 1, from
-// scans and read-ahead with 0, hits raise it (2, inner pages 3), each pass of the hand lowers it by
-// one, 0 is evicted. A frame found dirty is left to the page writers.
+// scans and read-ahead with 0; hits raise it (2, inner pages 3), each pass of the hand lowers it by
+// one, 0 is evicted. Dirty frames are left to the page writers.
 //
 // Rule: nothing here waits for a page latch, so a thread that holds latches may look for a frame.
 // Thread safety: from any thread.
@@ -25,11 +25,11 @@ inline constexpr uint8_t kUsageInner = 3;
 inline uint32_t FreeFramesLow(uint32_t frames) { return frames / 100 < 2 ? 2 : frames / 100; }
 inline uint32_t FreeFramesHigh(uint32_t frames) { return frames / 50 < 4 ? 4 : frames / 50; }
 
-/// One turn of the policy on one frame: true if it should go now.
+/// One step of the policy on one frame: true if it should be evicted now.
 bool ClockSelects(Frame* frame);
 
 /// Moves the hand over at most `steps` frames until a clean one can be taken; returned latched and
-/// loading. nullptr when none was found; `*dirty_seen` counts those that were only too dirty.
+/// loading. nullptr if none was found; `*dirty_seen` counts frames that were merely dirty.
 Frame* EvictClean(FrameTable* table, uint64_t steps, uint64_t* dirty_seen);
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Evictor: the thread "evict" of the pool, which keeps some frames free, so that a thread that
-// needs one rarely looks for it, and frees those of dropped spaces. Thread safety: Start and Stop
-// by the owner; Wake from any thread.
+// Evictor: the pool's thread "evict", which keeps some frames free, so that a thread that needs one
+// rarely has to search, and frees those of dropped spaces. Thread safety: Start and Stop by the
+// owner; Wake from any thread.
 #pragma once
 
 #include "base/thread_loop.h"

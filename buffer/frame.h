@@ -13,18 +13,18 @@
 namespace rowan {
 
 enum class FrameState : uint8_t {
-  kFree,     ///< on the free list, or on its way there; page_id is 0
+  kFree,     ///< on the free list, or about to be; page_id is 0
   kLoading,  ///< exclusively latched by the thread that reads the page
   kResident,
-  kRetired,  ///< given back by a shrinking pool; page_id is 0
+  kRetired,  ///< retired by a shrinking pool; page_id is 0
 };
 
 /// Set in Frame::first_dirty_lsn while a copy of the page is on its way to disk and the page did
 /// not change since the copy. The first change clears it; the writer that finds it still set knows
 /// that the page on disk is current.
 inline constexpr uint64_t kCopiedBit = uint64_t{1} << 63;
-/// first_dirty_lsn of a changed page of a temporary space. Above every LSN, so that no checkpoint
-/// waits for the page and no sweep writes it: it is written to make room, and not before.
+/// first_dirty_lsn of a changed page of a temporary space. Above every LSN, so no checkpoint waits
+/// for the page and no sweep writes it: it is written only to make room.
 inline constexpr Lsn kDirtyUnlogged{kCopiedBit - 1};
 
 struct alignas(64) Frame {
@@ -48,7 +48,7 @@ struct alignas(64) Frame {
   }
 };
 static_assert(sizeof(Frame) == 64);
-// Headers of frames that nobody has used are zeros (buffer/frame_arena.h).
+// Headers of unused frames are zeros (buffer/frame_arena.h).
 static_assert(static_cast<uint8_t>(FrameState::kFree) == 0);
 
 }  // namespace rowan

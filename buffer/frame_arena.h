@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FrameArena: the memory of the pool. Two address ranges reserved once for the largest pool that
-// is allowed, pages and headers, of which a prefix is usable; so header and page follow from the
-// frame number by one addition, and resizing moves nothing. Memory is taken when it is first
-// written: a frame that nobody has used costs none.
+// FrameArena: the memory of the pool. Two address ranges, pages and headers, reserved once for the
+// largest pool allowed, of which a prefix is usable; so header and page follow from the frame
+// number by one addition, and resizing moves nothing. Memory is taken when it is first written: an
+// unused frame costs none.
 //
-// Invariants: a frame's addresses never change; header memory is zero at first, which is what a
-// Frame begins with, and once usable stays so; page memory given back by Shrink stays readable (as
-// zeros), so stale optimistic readers never fault.
+// Invariants: a frame's addresses never change; header memory is zero at first, the initial state
+// of a Frame, and once usable stays so; page memory released by Shrink stays readable (as zeros),
+// so stale optimistic readers never fault.
 // Thread safety: frame() and page() from any thread; Grow and Shrink serialised by the caller.
 #pragma once
 
@@ -42,7 +42,7 @@ class FrameArena {
 
   /// Makes the first `frames` frames usable. kOutOfMemory.
   Status Grow(uint32_t frames);
-  /// Gives the page memory of frames [frames, frames_ever) back to the system.
+  /// Returns the page memory of frames [frames, frames_ever) to the system.
   void Shrink(uint32_t frames);
 
  private:

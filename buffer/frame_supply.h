@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FrameSupply: an empty frame for a page that comes in, whatever it takes: from the free list, by
-// evicting a clean page, or, when there is none, by writing dirty pages from the calling thread.
+// FrameSupply: provides an empty frame for an incoming page: from the free list, by evicting a
+// clean page, or, when there is none, by writing dirty pages from the calling thread.
 //
 // Where hardly a page is clean, the caller who takes one writes others, too: the next page that it
 // needs must not take the frame of this one, which it may have to come back for, and so on for
@@ -29,17 +29,17 @@ namespace rowan {
 
 class FrameSupply {
  public:
-  /// Callers that write by themselves share the page writers of the sessions' slots.
+  /// Callers that write pages share the page writers of the sessions' slots.
   FrameSupply(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite,
               const WriterSlots& slots);
 
   /// Called when free frames run low. Set before the pool is used by several threads.
   void SetWakeEvictor(std::function<void()> wake) { wake_evictor_ = std::move(wake); }
 
-  /// A latched frame in state loading. kStopped when only unwritable pages are left;
-  /// kOutOfMemory when all pages stayed in use for longer than is reasonable.
+  /// A latched frame in state loading. kStopped when only unwritable pages are left; kOutOfMemory
+  /// when all pages stayed in use for unreasonably long.
   Result<Frame*> Take();
-  /// Without writing and waiting; nullptr if there is none at hand.
+  /// Without writing or waiting; nullptr if none is available.
   Frame* TryTake();
 
  private:
@@ -57,9 +57,9 @@ class FrameSupply {
   /// One that nobody uses, locked; if all are in use waits for the next in turn. The analysis has
   /// no words for an object that is returned locked: the caller asserts it.
   SharedWriter* LockWriter() ROWAN_NO_THREAD_ANALYSIS;
-  /// Once more what Take does first; then nullptr, and `*written` dirty pages were written.
+  /// Repeats Take's first steps; else nullptr, and `*written` dirty pages were written.
   Result<Frame*> TakeOrWrite(SharedWriter* shared, uint64_t* written) ROWAN_REQUIRES(shared->mutex);
-  /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
+  /// Writes some unlatched dirty pages. Sets `*written` to their number.
   Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();
   /// Writes some dirty pages, unless all writers are in use.

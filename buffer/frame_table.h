@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FrameTable: the frames of the pool, which page is in which, and the transitions of a frame's life
-// that several parts of the pool perform. Knows no file and no log. Internal to buffer/.
+// FrameTable: the frames of the pool, which page is in which, and the transitions in a frame's life
+// that several parts of the pool perform. Knows neither files nor log. Internal to buffer/.
 //
 // A frame's life: free -> (Claim) latched, loading -> (Publish) in the page table -> resident ->
 // (TryTakeClean / Drop) out of the table -> free. All transitions happen under the exclusive latch.
-// Stale holders: a thread with an old frame number may latch any frame for a moment, sees another
-// page id and lets go; one that waits for the latch gives up when the id changes (LockSharedWhile,
-// LockExclusiveWhile). So waiting for a frame that is in no one's table is always short, and no
-// thread waits for a page that it did not ask for.
+// Stale holders: a thread with an old frame number may latch any frame briefly, sees another page
+// id and releases it; one that waits for the latch gives up when the id changes (LockSharedWhile,
+// LockExclusiveWhile). So waiting for an unlisted frame is always short, and no thread waits for a
+// page that it did not ask for.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
@@ -40,14 +40,14 @@ class FrameTable {
   [[nodiscard]] MutableBytes PageOf(const Frame* frame) const {
     return {arena_->page(frame->number), page_size_};
   }
-  /// The frames from this one on have never been claimed: no page, no change, no memory. Whoever
-  /// sees a page's frame in any way sees it counted here.
+  /// The frames from this one on have never been claimed: no page, no change, no memory. A thread
+  /// that sees a page's frame in any way sees it counted here.
   [[nodiscard]] uint32_t frames_used() const {
     return frames_used_.load(std::memory_order_acquire);
   }
   /// Frames that were ever usable; see FrameArena.
   [[nodiscard]] uint32_t frames_ever() const { return arena_->frames_ever(); }
-  /// Frames [0, limit) are in use; the later ones are retired or on their way.
+  /// Frames [0, limit) are in use; later ones are retired or being retired.
   [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
   [[nodiscard]] uint32_t free_frames() const {
     const uint32_t limit = this->limit();
@@ -64,7 +64,7 @@ class FrameTable {
     return table_.load(std::memory_order_acquire)->Lookup(key);
   }
   /// Puts an exclusively latched, unlisted frame into the table as `key`. Returns kNone, or the
-  /// frame that holds the page already (then nothing changed).
+  /// frame that already holds the page (then nothing changed).
   uint32_t Publish(Frame* frame, uint64_t key);
 
   // --- a frame's life ---
@@ -73,7 +73,7 @@ class FrameTable {
   Frame* Claim();
   /// The same from the free list only.
   Frame* ClaimListed() { return Claim(Unused::kLeave); }
-  /// The page in an exclusively latched, published frame may be seen, once its latch is released.
+  /// Makes the page in an exclusively latched, published frame visible once its latch is released.
   static void EndLoad(Frame* frame, uint8_t usage) {
     ROWAN_DCHECK(frame->latch.IsLockedExclusive());
     ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kLoading);
@@ -81,29 +81,28 @@ class FrameTable {
     frame->usage.store(usage, std::memory_order_relaxed);
     frame->state.store(FrameState::kResident, std::memory_order_release);
   }
-  /// If the frame holds a clean page that nobody uses: takes it out of the table and returns it
-  /// latched and loading, like Claim. Never waits for a latch.
+  /// If the frame holds a clean, unused page, takes it out of the table and returns it latched and
+  /// loading, like Claim. Never waits for a latch.
   bool TryTakeClean(Frame* frame);
   /// Forgets the page in an exclusively latched frame whose copy is not in flight, releases the
   /// latch and frees the frame.
   void Drop(Frame* frame);
-  /// Gives an exclusively latched, unlisted frame back.
+  /// Frees an exclusively latched, unlisted frame.
   void Free(Frame* frame);
-  /// The second half of Free for a frame that was found to be beyond the limit; it may no
-  /// longer be.
+  /// The second half of Free for a frame that was beyond the limit; it may no longer be.
   void Retire(Frame* frame);
 
   // --- dirty pages ---
   /// See BufferPool::MarkDirty.
   void MarkDirty(Frame* frame, Lsn lower_bound);
-  /// Makes the frame clean whatever it was; returns the old first dirty LSN.
+  /// Makes the frame clean in any case; returns the old first dirty LSN.
   Lsn ClearDirty(Frame* frame);
-  /// A page writer made a frame clean that was not changed in the meantime.
+  /// A page writer cleaned a frame that had not changed since its copy.
   void NoteCleaned() {
     ROWAN_DCHECK(dirty_frames() != 0);
     dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
   }
-  /// Evicting threads met dirty frames where they wanted clean ones.
+  /// Evicting threads found dirty frames where they wanted clean ones.
   void WantCleanFrames() { want_clean_frames_.store(true, std::memory_order_relaxed); }
   /// For the cleaner: true once after that.
   bool TakeWantCleanFrames() {
@@ -127,14 +126,14 @@ class FrameTable {
     ROWAN_DCHECK(frames >= limit());
     arena_->Shrink(frames);
   }
-  /// Entries that all tables, old ones too, were made for.
+  /// Entries that all tables, including old ones, were made for.
   uint64_t TableEntries();
 
  private:
   friend class FrameTableTest;
   enum class Unused { kTake, kLeave };
   Frame* Claim(Unused unused);
-  /// Null when all frames up to the limit were used.
+  /// Null when all frames up to the limit have been used.
   Frame* TakeUnused();
   void Unlist(Frame* frame);
 
@@ -143,9 +142,9 @@ class FrameTable {
   const std::unique_ptr<FrameArena> arena_;
 
   FreeList free_list_;
-  /// Beside what changes when a frame is claimed anyway.
+  /// Next to what changes whenever a frame is claimed.
   std::atomic<uint32_t> frames_used_{0};
-  /// Read by each eviction: on another line than what changes all the time.
+  /// Read by each eviction: on another cache line than what changes all the time.
   std::atomic<uint32_t> limit_{0};
   alignas(64) std::atomic<uint64_t> dirty_frames_{0};
   ClockHand clock_hand_;
@@ -156,8 +155,8 @@ class FrameTable {
   /// Shared: changing entries. Exclusive: replacing the table. Never held while waiting.
   alignas(64) SharedMutex table_mutex_{LatchRank::kPageTable};
   /// All tables ever used: lookups may still be running in an old one. A larger one is made when
-  /// the current one is too small, and twice as large a one if the pool may become so large: the
-  /// old ones together have less than twice as many entries.
+  /// the current one is too small, at least twice as large if the pool may grow so far: so the old
+  /// ones together have less than twice as many entries.
   std::vector<std::unique_ptr<PageTable>> tables_ ROWAN_GUARDED_BY(table_mutex_);
 };
 

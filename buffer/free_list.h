@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FreeList: a lock-free stack of frame numbers, linked through Frame::next_free. The head carries
-// a tag against a head that was popped and pushed again in between.
+// FreeList: a lock-free stack of frame numbers, linked through Frame::next_free. The head carries a
+// tag against the ABA problem.
 // Thread safety: all members from any thread. Frames are type-stable, so reading the link of a
-// frame that was just taken by someone else is harmless: the tag makes the exchange fail.
+// frame that another thread just took is harmless: the tag makes the exchange fail.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class FreeList {
     }
   }
 
-  /// A moment's value; may lag behind Push and Pop.
+  /// A snapshot; may lag behind Push and Pop.
   [[nodiscard]] uint32_t size() const {
     const int32_t count = count_.load(std::memory_order_relaxed);
     return count < 0 ? 0 : static_cast<uint32_t>(count);

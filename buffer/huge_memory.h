@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// HugeMemory: a large zeroed array in huge pages where the system gives them. Memory that was never
+// HugeMemory: a large zeroed array, in huge pages where the system provides them. Memory never
 // written takes no room. Not thread-safe.
 #pragma once
 
@@ -11,7 +11,7 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 class HugeMemory {
  public:
-  /// Ends the process when there are not even addresses: the caller cannot do without.
+  /// Ends the process if there are not even addresses: the caller needs it.
   explicit HugeMemory(size_t size_bytes);
   ~HugeMemory();
   HugeMemory(const HugeMemory&) = delete;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// KeptRedo: what pages lack of a redo log that is recycled before they could be read. A tablespace
-// whose file is away, or of which some pages cannot be read, gets a file `space_<id>.redo` next to
-// it with the log records of these pages, and with images of the doublewrite file that could not be
-// written home. docs/formats/kept_redo.md has the byte tables.
+// KeptRedo: what pages still lack of a redo log that is recycled before they could be read. A
+// tablespace with a missing file or unreadable pages gets a file `space_<id>.redo` next to it with
+// the log records of these pages, and with doublewrite images that could not be written home.
+// docs/formats/kept_redo.md has the byte tables.
 //
 // Invariants:
-//   1. a page that has something kept is brought up to date from it before anybody sees it
-//      (RedoBacklog lists it), so it never gets log records beyond what is kept, but for one that
-//      makes it again;
-//   2. what is kept is durable before the log or the doublewrite file gives its own copy up;
-//   3. a file appears under its name only when it is whole: until then it is a draft, which a start
+//   1. a page with kept redo is brought up to date before it becomes visible (RedoBacklog lists
+//      it), so it never gets log records beyond what is kept, except one that initialises it;
+//   2. what is kept is durable before the log or the doublewrite file drops its own copy;
+//   3. a file gets its name only once it is complete: until then it is a draft, which a start
 //      removes, because the log is still there.
-// Thread safety: Load, AddRecords, AddImage, Seal and Remove by one thread at a time, which Storage
-// sees to; the rest from any.
+// Thread safety: Load, AddRecords, AddImage, Seal and Remove by one thread at a time, as Storage
+// ensures; the rest from any.
 #pragma once
 
 #include <atomic>
@@ -39,29 +38,29 @@ class KeptRedo {
       : file_system_(file_system), folder_(std::move(folder)), page_size_bytes_(page_size_bytes) {}
 
   /// Finds the files of earlier runs; changes nothing. kNewerFormat; kIoError: one cannot be read.
-  /// One that is damaged is logged and listed in broken().
+  /// A damaged one is logged and listed in broken().
   Status Load();
-  /// Of a run that died.
+  /// Removes the drafts of a run that died.
   void RemoveDrafts();
   /// Spaces that lack changes for good: what was kept of them is damaged.
   [[nodiscard]] const std::vector<SpaceId>& broken() const { return broken_; }
 
-  /// A page's records, from the oldest; after those that are kept of it already. Durable after
-  /// Seal.
+  /// Adds a page's records, oldest first, to those already kept. Durable after Seal.
   Status AddRecords(PageId page, const RedoPortion::Record* first);
-  /// The image is used if the page is found torn, stale or never written. Before records of it.
+  /// The image is used if the page is found torn, stale or never written. Add it before the page's
+  /// records.
   Status AddImage(PageId page, Bytes image);
   Status Seal();
-  /// All that was kept of the space is at home, or it was dropped.
+  /// All that was kept for the space is at home, or the space was dropped.
   Status Remove(SpaceId space);
 
   [[nodiscard]] bool empty() const { return page_count_.load(std::memory_order_acquire) == 0; }
   [[nodiscard]] bool Has(PageId page) const;
   [[nodiscard]] std::vector<uint64_t> Pages() const;  ///< PageId::Packed
   [[nodiscard]] std::vector<SpaceId> Spaces() const;
-  /// Brings the page up to date as far as what is kept reaches; fine when nothing is. `readable`:
-  /// `bytes` is the page as it was read, else anything. kCorrupt: the page, or what is kept, is
-  /// damaged; then the bytes are of no use.
+  /// Brings the page up to date as far as kept redo reaches; no effect if there is none.
+  /// `readable`: `bytes` is the page as read, else anything. kCorrupt: the page, or what is kept,
+  /// is damaged; then the bytes are useless.
   Status Apply(PageId page, MutableBytes bytes, bool readable) const;
 
   [[nodiscard]] std::string PathOf(SpaceId space) const;
@@ -88,7 +87,7 @@ class KeptRedo {
   [[nodiscard]] std::string PathOf(SpaceId space, std::string_view suffix) const;
   Status LoadFile(SpaceId space, const std::string& path);
   Status LoadBlocks(SpaceId space, Kept* kept, uint32_t blocks);
-  /// The space's draft; begins it with what is kept already.
+  /// The space's draft, which begins with what is already kept.
   Result<Kept*> DraftOf(SpaceId space);
   Status Add(PageId page, Kind kind, Bytes body);
   Status SealOne(SpaceId space, const Kept& kept);

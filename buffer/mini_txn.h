@@ -7,15 +7,15 @@
 // releases the latches, returns the group's end LSN. Abandon releases everything when nothing was
 // logged. docs/contracts/mini_transaction.md says what may be done in between.
 //
-// Changes of temporary spaces are announced in the same way, but their records go nowhere and their
+// Changes of temporary spaces are logged in the same way, but their records go nowhere and their
 // pages keep LSN 0. A mini-transaction changes pages of temporary spaces or others, not both: a
-// crash would part them.
+// crash would separate them.
 //
 // Latch order: tree pages top-down and left to right -> undo pages -> undo directory -> space
 // header and bitmap pages -> log append. Nothing may wait for a row lock or read another tree page
 // from disk while an exclusive leaf latch is held. Pages to be allocated are reserved first
 // (space/page_allocator.h).
-// Thread safety: one thread. Not allocating when warm.
+// Thread safety: one thread. Does not allocate when warm.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ class MiniTxn {
   Result<MutablePage> FixNew(PageId id);
   /// Takes over an exclusive guard.
   MutablePage Adopt(PageGuard guard);
-  /// Already held by this mini-transaction? Returns it, or an invalid page.
+  /// The page if this mini-transaction already holds it, else an invalid page.
   [[nodiscard]] MutablePage FindHeld(PageId id) const;
   /// After Commit the page is discarded (freed page) instead of left dirty.
   void DiscardAtCommit(const MutablePage& page);
@@ -91,7 +91,7 @@ class MiniTxn {
   [[nodiscard]] const Held& At(uint32_t position) const;
   MutablePage Hold(PageGuard guard, bool fresh);
   std::byte* RecordFor(RecordType type, PageId id, size_t body_size);
-  /// Each has its own identity and is not newer than the log; for assertions.
+  /// Each modified page has its own identity and is not newer than the log; for assertions.
   [[nodiscard]] bool ModifiedPagesAreWhole() const;
   void Release(Held* held);
   void ReleaseAll();

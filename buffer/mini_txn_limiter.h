@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // MiniTxnLimiter: in a tiny pool, bounds how many mini-transactions hold latches at once, so that
-// they do not latch every frame among them and wait for each other. Off (and free) in pools of
-// normal size. Follows the pool when it is resized: one that entered with the gate off leaves so.
-// Nested mini-transactions of a thread pass; a wait ends after a while in any case, so the gate
-// itself cannot deadlock. Thread safety: all members from any thread; Leave by the thread that
-// entered.
+// they cannot together latch every frame and wait for each other. Off (and free) in pools of normal
+// size. Follows the pool when it is resized: one that entered with the gate off leaves likewise.
+// Nested mini-transactions of a thread pass; every wait ends after a while, so the gate itself
+// cannot deadlock. Thread safety: all members from any thread; Leave by the thread that entered.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +20,7 @@ class MiniTxnLimiter {
  public:
   explicit MiniTxnLimiter(uint32_t frames) : limit_(LimitFor(frames)) {}
 
-  /// The pool has this many frames from now on.
+  /// From now on the pool has this many frames.
   void Resize(uint32_t frames) {
     {
       const MutexLock guard(&mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageFiles: the way of pages to disk and back, as all parts of the pool share it: the files, the
-// log that goes before them, what was written last and is not synced, and what pages lack of the
-// log while redo is under way. Knows no frame. Internal to buffer/.
+// PageFiles: the path of pages to disk and back, shared by all parts of the pool: the files, the
+// log that precedes them, unsynced writes, and what pages lack of the log during redo. Knows no
+// frames. Internal to buffer/.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
@@ -47,13 +47,13 @@ class PageFiles {
   /// A write or sync of `what` failed: stops the engine for good. Returns the status to pass on.
   Status StopEngine(const char* reason, Status cause);
 
-  /// A page of the file that is made without being read could not be written otherwise.
+  /// Fails early for a new page that could not be written to its file later.
   [[nodiscard]] Status CheckUsable(PageId id) const {
     return spaces_->Locate(id, SpaceFiles::Use::kRead).status();
   }
   /// Checks an image read from disk; empty: it is good, else what is wrong with it.
   [[nodiscard]] std::string Check(Bytes page, PageId id) const { return Look(page, id, true); }
-  /// The same of one that may be in the midst of being written: it is not counted.
+  /// The same for one that may be being written: failures are not counted.
   [[nodiscard]] std::string WrongWith(Bytes page, PageId id) const { return Look(page, id, false); }
 
   [[nodiscard]] DoublewriteMode doublewrite_mode() const {
@@ -63,19 +63,19 @@ class PageFiles {
   void SetDoublewriteMode(DoublewriteMode mode);
   /// Shared while a batch is written, exclusive while the doublewrite mode changes.
   [[nodiscard]] WriteGate* write_gate() { return &write_gate_; }
-  /// Untorn page writes must be promised for every file before the doublewrite file may rest.
+  /// Every file must promise untorn page writes before the doublewrite file may be disabled.
   /// kUnsupported; the error log names the file that does not.
   [[nodiscard]] Status CheckAtomicWrites() const;
 
-  /// What pages lack of the redo log until redo is through, else null; read where a page comes in,
+  /// What pages lack of the redo log until redo is done, else null; read where a page is loaded,
   /// never where one is found. Used through buffer/redo_use.h.
   [[nodiscard]] RedoBacklog* backlog() const { return backlog_.load(std::memory_order_acquire); }
   void SetBacklog(RedoBacklog* backlog) {
     redoing_.store(true, std::memory_order_release);
     backlog_.store(backlog, std::memory_order_release);
   }
-  /// Pages no longer lack anything of the log, or it is kept; at return nobody looks for it in the
-  /// log. The backlog goes if nothing is pending.
+  /// Pages no longer lack anything of the log, or it is kept; on return no thread reads the log for
+  /// it. The backlog goes if nothing is pending.
   void EndRedo();
   /// From SetBacklog to EndRedo.
   [[nodiscard]] bool redoing() const { return redoing_.load(std::memory_order_acquire); }

@@ -50,7 +50,7 @@ class PageGuard {
     mode_ = LatchMode::kNone;
   }
 
-  /// Lets go of the page without releasing the latch: someone else has taken it over.
+  /// Forgets the page without releasing the latch: another holder has taken it over.
   void Forget() { mode_ = LatchMode::kNone; }
 
   [[nodiscard]] bool held() const { return mode_ != LatchMode::kNone; }
@@ -80,8 +80,8 @@ class PageGuard {
   LatchMode mode_ = LatchMode::kNone;
 };
 
-/// A page looked at without a latch. Bytes may change underneath: clamp every offset, and trust
-/// nothing before Validate returned true.
+/// A page read without a latch. Bytes may change underneath: clamp every offset, and trust nothing
+/// before Validate has returned true.
 struct OptimisticPage {
   Frame* frame = nullptr;
   const std::byte* page = nullptr;

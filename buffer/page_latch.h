@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageLatch: the latch of a frame, a Latch (base/latch.h) at the rank of page latches. Who holds it
+// PageLatch: the latch of a frame, a Latch (base/latch.h) at the rank of page latches. Its holder
 // changes by moving guards and lists of frames, which Clang's thread-safety analysis cannot follow,
-// so it bears no annotations; the order is checked at run time like that of all others.
+// so it has no annotations; the order is checked at run time like that of all others.
 // Thread safety: as Latch.
 #pragma once
 
@@ -26,8 +26,8 @@ class PageLatch {
     latch_.LockExclusive();
     NoteLatchTaken(LatchRank::kPage);
   }
-  /// Of a frame without a page. Another holder of the latch came for a page that was there before
-  /// and lets go at once, so this wait is not bound by the order.
+  /// For a frame without a page. Another holder of the latch wants a page that was there before and
+  /// releases it at once, so this wait is exempt from the order.
   void LockExclusiveUnused() {
     latch_.LockExclusive();
     NoteLatchTaken(LatchRank::kPage);

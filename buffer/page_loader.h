@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageLoader: brings a page from its file into a frame: takes one, publishes it, reads, checks,
-// and while redo is under way applies what the page lacks of the log before anybody sees it.
+// PageLoader: brings a page from its file into a frame: takes one, publishes it, reads, checks, and
+// during redo applies what the page lacks of the log before it becomes visible.
 // Thread safety: all members from any thread.
 #pragma once
 
@@ -24,22 +24,22 @@ class PageLoader {
              const DamageReporter* damage)
       : frames_(frames), files_(files), supply_(supply), damage_(damage) {}
 
-  /// Reads the page into a frame, which is latched exclusively at return. kRestart: someone else
+  /// Reads the page into a frame, which is latched exclusively on return. kRestart: another frame
   /// has the page now. Else as BufferPool::Fix.
   Result<Frame*> Load(PageId id, FixHint hint);
-  /// The same without reading; what is in the frame does not matter. Whatever the page lacks of the
-  /// log no longer matters either.
+  /// The same without reading; neither the frame's contents nor what the page lacks of the log
+  /// matter.
   Result<Frame*> LoadNew(PageId id);
 
  private:
   /// An empty frame, published and latched.
   Result<Frame*> TakeFor(uint64_t key);
   Status ReadInto(Frame* frame, PageId id, FixHint hint);
-  /// The same while redo is under way: the page's records are applied.
+  /// Reads during redo: the page's records are applied.
   Status ReadAndRedo(Frame* frame, PageId id, FixHint hint);
   Status ReadFile(Frame* frame, PageId id, FixHint hint);
-  /// Damage found while reading: reported, but for a speculative reader. `page`: what was read, if
-  /// anything.
+  /// Damage found while reading: reported, except for a speculative reader. `page`: what was read,
+  /// if anything.
   Status Damaged(PageId id, FixHint hint, std::string_view what, Bytes page = {});
 
   FrameTable* const frames_;

@@ -30,8 +30,8 @@ namespace rowan {
 class PageTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  /// Memory that a full table takes for an entry, at most: a bucket for each two entries, their
-  /// number rounded up to a power of two, and a node.
+  /// Memory per entry of a full table, at most: a bucket for each two entries, their number rounded
+  /// up to a power of two, and a node.
   static constexpr uint64_t kBytesPerEntryMax = 64 + 16;
 
   /// For at most `frames` entries.
@@ -62,7 +62,7 @@ class PageTable {
   /// Removes `key` if it maps to `frame`.
   bool Remove(uint64_t key, uint32_t frame);
 
-  /// Entries this table was made for.
+  /// Entries for which this table was made.
   [[nodiscard]] uint32_t capacity() const { return capacity_; }
 
  private:
@@ -86,11 +86,11 @@ class PageTable {
   };
   static_assert(sizeof(Bucket) + sizeof(Node) == kBytesPerEntryMax);
 
-  /// Holds the bucket's lock bit for a scope and bumps the version at the end.
+  /// Holds the bucket's lock bit for a scope and increments the version at the end.
   class BucketLock;
 
   [[nodiscard]] size_t BucketIndex(uint64_t key) const {
-    // Fibonacci hashing: neighbouring pages of one space go to distant buckets.
+    // Fibonacci hashing: neighbouring pages of a space go to distant buckets.
     return (key * 0x9E3779B97F4A7C15ull) >> shift_;
   }
   /// Between two tries of a reader or writer that found the bucket locked.
@@ -110,7 +110,7 @@ class PageTable {
   Bucket* const buckets_;
   Node* const nodes_;  ///< the first is never used: its number ends chains
   Mutex free_nodes_mutex_{LatchRank::kPageTableNodes};
-  uint32_t fresh_node_ ROWAN_GUARDED_BY(free_nodes_mutex_) = 1;           // from here on never used
+  uint32_t fresh_node_ ROWAN_GUARDED_BY(free_nodes_mutex_) = 1;           // never used from here on
   std::vector<uint32_t> free_nodes_ ROWAN_GUARDED_BY(free_nodes_mutex_);  // given back
 };
 

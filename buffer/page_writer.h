@@ -7,15 +7,15 @@
 //   2. at most one copy of a page is in flight (Frame::io_in_progress), so an old image never lands
 //      on a newer one;
 //   3. a page changed since its copy stays dirty from the LSN noted at copy time, never clean;
-//   4. frames become clean when the pages are with the kernel, not yet durable: SyncTracker knows
-//      what a checkpoint must sync, and the doublewrite segment is kept until then.
-//   5. no page of a batch is sent home before the batch's segment was waited for.
-// Pages of temporary spaces travel in the same batches, but need neither the log nor the
-// doublewrite file, and nobody syncs them.
-// Three batches overlap: one is on its way home, the next one on its way to its doublewrite
-// segment, the next is being copied. With doublewrite off there is no middle one. A thread that has
-// copies in a writer must Flush before it waits for any latch: others may need the frames.
-// Thread safety: one thread at a time, Flush before another takes over.
+//   4. frames become clean when the kernel has the pages, not yet durable: SyncTracker knows what a
+//      checkpoint must sync, and the doublewrite segment is kept until then.
+//   5. no page of a batch is sent home before the batch's segment is durable.
+// Pages of temporary spaces travel in the same batches, but need neither log nor doublewrite file
+// nor sync.
+// Three batches overlap: one is on its way home, the next to its doublewrite segment, the third is
+// being copied. With doublewrite off there is no middle one. A thread with copies in a writer must
+// Flush before it waits for any latch: others may need the frames.
+// Thread safety: one thread at a time; Flush before another takes over.
 #pragma once
 
 #include <array>
@@ -37,14 +37,14 @@ class PageWriter {
   /// `slot` numbers the writers of a pool; it determines the doublewrite segments.
   PageWriter(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite, uint32_t slot);
 
-  /// Doublewrite segments of each writer. With more of them one sync of the data files settles
-  /// several; a small pool need not pay for that in disk space. At least two, or the segment of
-  /// the batch on its way home would be the next to be overwritten.
+  /// Doublewrite segments of each writer. If there are more, one sync of the data files settles
+  /// several; a small pool need not spend disk space on that. At least two, or the segment of the
+  /// batch on its way home would be the next to be overwritten.
   static uint32_t SegmentsPerWriter(uint32_t frames) {
     return frames < 4096 ? 2 : (frames < 16384 ? 4 : 8);
   }
 
-  /// What the pages added from now on are written for. REQUIRES: nothing since Flush.
+  /// Why pages added from now on are written. REQUIRES: nothing was added since Flush.
   void SetReason(FlushReason reason);
 
   enum class Added {
@@ -54,7 +54,7 @@ class PageWriter {
   };
   /// REQUIRES: not full.
   Added TryAdd(Frame* frame);
-  /// Waits for the latch. REQUIRES: nothing since Flush, and the caller holds no latch.
+  /// Waits for the latch. REQUIRES: nothing was added since Flush, and the caller holds no latch.
   Added AddWaiting(Frame* frame);
 
   /// Nothing was added since the last Push or Flush.
@@ -62,10 +62,10 @@ class PageWriter {
   [[nodiscard]] bool full() const { return filling_->entries.size() >= capacity_; }
   [[nodiscard]] uint64_t pages_written() const { return pages_written_; }
 
-  /// Sends what was added on its way; the caller goes on adding. On failure the engine is stopped
-  /// and kStopped returned, here and from Flush.
+  /// Starts writing what was added; the caller goes on adding. On failure stops the engine and
+  /// returns kStopped, like Flush.
   Status Push();
-  /// Writes everything added and pushed to the end.
+  /// Writes everything added and pushed, and waits for it.
   Status Flush();
 
  private:
@@ -75,14 +75,14 @@ class PageWriter {
     Lsn dirty;          ///< first_dirty_lsn at copy time, without kCopiedBit
     Lsn noted;          ///< later changes are at or above: the log tail at copy time
     size_t slot = 0;    ///< of its image
-    bool sent = false;  ///< home; not so if the space is dead
+    bool sent = false;  ///< sent home; false if the space is dead
     SpaceFiles::Location location;
   };
 
   struct Batch {
     std::vector<Entry> entries;
-    /// Pages of temporary spaces from the end backwards, the others from the front on: these lie
-    /// side by side, as the doublewrite file wants them.
+    /// Pages of temporary spaces from the end backwards, the others contiguously from the front, as
+    /// the doublewrite file needs them.
     AlignedBuffer images;
     uint32_t temporary = 0;  ///< entries that need neither log nor doublewrite nor sync
     Lsn max_lsn;
@@ -95,9 +95,9 @@ class PageWriter {
   Added CopyShared(Frame* frame);
   std::byte* ImageAt(const Batch& batch, size_t slot) const;
   [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }
-  /// Makes the batch when it is first needed.
+  /// Creates the batch on first use.
   Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth);
-  /// What has to be done before the filled batch goes on.
+  /// Prepares the filled batch for the next stage.
   Status PrepareFilled(DoublewriteMode mode, bool doublewrite);
   Status MakeLogDurable();
   Status StartDoublewrite(DoublewriteMode mode);
@@ -105,10 +105,9 @@ class PageWriter {
   /// If a batch is in the middle: waits for it and the one before it, and sends it home.
   Status Advance();
   Status SendHome();
-  /// Waits for what was sent of the flying batch and lets go of its files.
+  /// Waits for what was sent of the flying batch and releases its files.
   Status ReleaseHandles();
-  /// As SpaceFiles::Locate. While descriptors are short those of this batch are given back, and it
-  /// waits.
+  /// As SpaceFiles::Locate. While descriptors are short it releases those of this batch, and waits.
   Result<SpaceFiles::Location> LocateHome(PageId id);
   /// Waits for the batch on its way home and makes its frames clean.
   Status FinishFlying();
@@ -135,8 +134,8 @@ class PageWriter {
   Batch* doublewriting_ = &batches_[1];  ///< on its way to its segment; empty after Flush
   Batch* flying_ = &batches_[2];         ///< on its way home; empty after Flush
   std::vector<PageId> page_ids_;
-  AlignedBuffer packed_;  ///< what is on its way to a segment
-  /// Held while a batch is under way: the doublewrite mode stays as it is.
+  AlignedBuffer packed_;  ///< data on its way to a segment
+  /// Held while a batch is under way, so the doublewrite mode does not change.
   WriteGatePass gate_;
   // Destroyed before the buffers that they may still be writing.
   std::unique_ptr<WriteBatch> home_writes_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The memory that a buffer pool takes when all of it is in use, against what there is.
+// The memory of a fully used buffer pool, compared with what the machine has.
 // Thread safety: all functions.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace rowan {
 /// The largest pool that is not refused.
 [[nodiscard]] uint64_t PoolBytesMax(uint32_t page_size_bytes, const MachineMemory& memory);
 /// kInvalidArgument, with a sentence in the error log, for a pool that cannot work: its descriptors
-/// alone would take much of the memory. Whether one that could work has its memory nobody knows
-/// before it is full.
+/// alone would take much of the memory. Whether a workable one has its memory is unknown until it
+/// is full.
 Status RefusePoolBeyondMemory(uint64_t pool_bytes, uint32_t page_size_bytes,
                               const MachineMemory& memory);
-/// A sentence in the error log for a pool that could work and will not when it is full.
+/// Warns in the error log of a pool that could work, but not once it is full.
 void WarnOfPoolBeyondMemory(uint64_t pool_bytes, uint32_t page_size_bytes,
                             const MachineMemory& memory);
 

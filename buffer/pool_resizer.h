@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PoolResizer: changes the number of frames while the pool is in use. Growing commits more of the
 // reserved address range. Shrinking lowers the limit first, so that frames beyond it are retired
-// instead of freed, then empties them one after the other.
-// Thread safety: one caller at a time, which has the writer to itself; concurrently with everything
-// else.
+// instead of freed, then empties them one by one.
+// Thread safety: one caller at a time, with exclusive use of the writer; concurrently with
+// everything else.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PoolResizer {
   void RetireFreeFrames();
   /// Empties one frame of a shrinking pool. True when it is retired.
   bool RetireFrame(Frame* frame);
-  /// What is left of the frames from `frames` on, and whether free ones are among it.
+  /// The remaining frames from `frames` on, and whether some of them are free.
   struct Left {
     uint32_t frames = 0;
     bool free = false;

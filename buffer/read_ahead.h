@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadAhead: a thread that reads pages before they are asked for, many at a time. Requests are
-// hints: a full queue, an empty free list or a damaged page just mean that the session reads by
-// itself.
+// ReadAhead: a thread that reads pages before they are needed, many at a time. Requests are hints:
+// a full queue, an empty free list or a damaged page just mean that the session does the read.
 //
-// Invariant: the thread holds the exclusive latches of the frames it is loading, and while it does
-// it waits for nothing but their reads.
+// Invariant: the thread holds the exclusive latches of the frames it is loading, and meanwhile
+// waits only for their reads.
 // Thread safety: Request from any thread; Start and Stop by the owner.
 #pragma once
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RedoBacklog: what pages still lack of the redo log, as a list per page of the groups that change
 // it. One pass over the log fills it; a reader of a page into the pool applies its list first
-// (PageFiles::backlog). Lists only say where in the log the groups are, a byte or a few each, so
-// that those of a long log fit into little memory; the records are read from the log, which is
-// still there, when they are applied: many pages' together (RedoPortion), or one page's.
-// Redo of a page looks at no other page, so pages are brought up to date independently of each
-// other, in any order and by any number of threads.
+// (PageFiles::backlog). Lists only say where in the log the groups are, in a few bytes each, so
+// those of a long log fit in little memory; the records are read from the log when they are
+// applied: for many pages together (RedoPortion), or for one.
+// Redo of a page reads no other page, so pages are brought up to date independently, in any order
+// and by any number of threads.
 //
 // Invariants:
-//   - a list is in log order and reaches from the page's first record in the stretch of the log
-//     gathered to its last. A record that initialises the page supersedes everything before it;
-//   - a page in the pool has no list: it was applied when the page came in. Exclusive use of a list
-//     follows from that: its thread holds the latch of the frame that the page is coming into;
-//   - a page with a list counts as dirty since the first record, whether it lacks any or not: see
+//   - a list is in log order and reaches from the page's first record in the gathered stretch of
+//     the log to its last. A record that initialises the page supersedes everything before it;
+//   - a page in the pool has no list: it was applied when the page was loaded. So a list is used
+//     exclusively: its thread holds the latch of the frame into which the page is loaded;
+//   - a page with a list counts as dirty since the first record, whether or not it lacks any: see
 //     storage/recovery.h;
-//   - no checkpoint is published before all lists are applied or kept aside, so the log keeps what
-//     they name.
+//   - no checkpoint is published before all lists are applied or saved, so the log keeps what they
+//     name.
 // A list: chunks of varints, each the distance of a group's start from the one before, the first
 // from `start`.
-// Thread safety: Add, Finish, SetLog and Clear by one thread while nobody else uses it; after
-// Finish the rest from any thread, Apply and Remove of a page by the holder of its frame.
+// Thread safety: Add, Finish, SetLog and Clear by one thread while no other uses it; after Finish
+// the rest from any thread, Apply and Remove of a page by the holder of its frame.
 #pragma once
 
 #include <array>
@@ -45,12 +45,12 @@ class RedoBacklog {
     uint64_t key = 0;  ///< PageId::Packed; 0: the slot is free
     Lsn start;         ///< of the first group that mentions the page
     Lsn newest;        ///< start of the last group in the list
-    /// First chunk of the list; 0 once the list is applied or no longer needed; kKeptOnly.
+    /// First chunk of the list; 0 once the list is applied or not needed; kKeptOnly.
     std::atomic<uint32_t> list{0};
     uint32_t tail = 0;               ///< last chunk
-    uint32_t record_bytes = 0;       ///< that RedoPortion needs for the list; UINT32_MAX: or more
+    uint32_t record_bytes = 0;       ///< bytes RedoPortion needs for the list; UINT32_MAX: or more
     uint32_t newest_bytes : 31 = 0;  ///< of the last group
-    uint32_t fresh : 1 = 0;          ///< the first record initialises the page: it need not be read
+    uint32_t fresh : 1 = 0;          ///< the first record initialises the page, which is not read
 
     /// What the page lacks is kept (buffer/kept_redo.h), and nothing of it is in the log.
     static constexpr uint32_t kKeptOnly = UINT32_MAX;
@@ -67,37 +67,35 @@ class RedoBacklog {
   /// REQUIRES: FindRedo knows the record's type and version, and it names a page.
   void Add(const RecordView& record, Lsn group_start, Lsn group_end);
   void Finish();
-  /// These pages lack first what `kept`, which outlives it, has of them. After Finish.
+  /// These pages first lack what `kept`, which outlives this, has of them. After Finish.
   void AddKept(const KeptRedo* kept, std::span<const uint64_t> pages);
   void Clear();
-  /// Of lists and their directory.
+  /// Memory of the lists and their directory.
   [[nodiscard]] uint64_t MemoryBytes() const;
 
   // --- redoing ---
-  /// Where the groups are; outlives what is done here.
+  /// Where the groups are; outlives all use below.
   void SetLog(const LogGroups* log) { log_ = log; }
-  /// Nobody looks into the log from here on: pages that have something kept stay listed for that,
-  /// all others are taken for brought up to date. False: none is listed. REQUIRES: nobody uses
-  /// lists.
+  /// From now on the log is not read: pages with kept redo stay listed for that, all others count
+  /// as up to date. False: none is listed. REQUIRES: no thread uses lists.
   bool EndLog();
-  /// The pages with lists, in the order in which they lie on disk.
+  /// The pages with lists, in their order on disk.
   [[nodiscard]] std::vector<uint64_t> PendingPages() const;
   /// nullptr when nothing of the page is pending.
   [[nodiscard]] Page* Find(uint64_t key) const;
-  /// Of the newest group that has a record in the list.
+  /// End of the newest group that has a record in the list.
   [[nodiscard]] static Lsn EndOf(const Page& page) { return page.newest + page.newest_bytes; }
-  /// Gathers the records of `keys`, which are sorted. Left out is what does not fit into
-  /// `bytes_max`: Apply reads that by itself. Null after EndLog. kStopped: the log cannot be read
-  /// (logged).
+  /// Gathers the records of `keys`, which are sorted. Omits what exceeds `bytes_max`: Apply reads
+  /// that itself. Null after EndLog. kStopped: the log cannot be read (logged).
   Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
                                               uint64_t bytes_max) const;
   /// Applies what the page lacks of the list by its LSN, and stamps its LSN: the page as it was
   /// read, or zero bytes if `page.fresh`. What is kept comes first (ApplyKept). After a failure the
-  /// bytes are of no use: part of a group
-  /// may have been applied. kStopped: the log cannot be read (logged), which says nothing about the
-  /// page. `portion`: may have the page's records; null: read from the log.
+  /// bytes are useless: part of a group may have been applied. kStopped: the log cannot be read
+  /// (logged), which says nothing about the page. `portion`: may have the page's records; null:
+  /// read from the log.
   Status Apply(const Page& page, MutableBytes bytes, const RedoPortion* portion = nullptr);
-  /// Brings the page up to where its list begins, if something is kept of it: see KeptRedo::Apply.
+  /// Brings the page up to where its list begins, if it has kept redo: see KeptRedo::Apply.
   Status ApplyKept(PageId id, MutableBytes bytes, bool readable) const;
   [[nodiscard]] bool HasKept(PageId id) const { return kept_ != nullptr && kept_->Has(id); }
   void Remove(Page* page) { page->list.store(0, std::memory_order_release); }
@@ -106,7 +104,7 @@ class RedoBacklog {
   }
 
  private:
-  /// A record whose page is not looked up yet: its slot is on the way into the cache.
+  /// A record whose page is not looked up yet: its slot is being prefetched.
   struct Arrival {
     uint64_t key = 0;
     Lsn start;

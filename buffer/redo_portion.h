@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RedoPortion: copies of the log records of some pages, gathered from the log in one pass however
-// far apart they lie. RedoBacklog knows where they are; see there.
+// RedoPortion: copies of the log records of some pages, gathered from the log in one pass, however
+// far apart. RedoBacklog knows where they are; see there.
 // Thread safety: one thread fills it; then any may read.
 #pragma once
 
@@ -39,18 +39,18 @@ class RedoPortion {
   /// The log outlives the portion.
   explicit RedoPortion(const LogGroups* log) : log_(log) {}
 
-  /// The next wanted groups are for this page. REQUIRES: `key` is larger than those before, of
-  /// which there are less than kPagesMax.
+  /// The next wanted groups are for this page. REQUIRES: `key` is larger than the previous ones, of
+  /// which there are fewer than kPagesMax.
   void AddPage(uint64_t key) {
     ROWAN_DCHECK(pages_.size() < kPagesMax && (pages_.empty() || pages_.back().key < key));
     pages_.push_back({key, nullptr, nullptr});
   }
-  /// The page has records in the group that starts here; in the order of the log.
+  /// The page has records in the group that starts here. Call in log order.
   void Want(Lsn group_start) {
     ROWAN_DCHECK(!pages_.empty());
     wanted_.push_back(log_->Want(group_start, static_cast<uint32_t>(pages_.size() - 1)));
   }
-  /// Reads what is wanted. kStopped: see LogGroups::Visit. Nothing is in the portion then.
+  /// Reads what is wanted. kStopped: see LogGroups::Visit. Then the portion is empty.
   Status Read();
 
   /// False: the page is not in the portion. Else the first of its records.
@@ -64,7 +64,7 @@ class RedoPortion {
   };
   using Wanted = LogGroups::Wanted;  // with the place of the page in pages_
 
-  /// The page with this key; null if it is not among those that want the group.
+  /// The page with this key; null if it does not want the group.
   Page* PageOf(uint64_t key, std::span<const Wanted> wanted);
   Status CopyGroup(std::span<const Wanted> wanted, const LogReader::Group& group);
   Record* Copy(const RecordView& record, Lsn group_end);
@@ -74,7 +74,7 @@ class RedoPortion {
   std::vector<Wanted> wanted_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   size_t block_used_ = 0;   ///< of the last block
-  size_t block_bytes_ = 0;  ///< size of it
+  size_t block_bytes_ = 0;  ///< its size
 };
 
 }  // namespace rowan

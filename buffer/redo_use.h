@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RedoUse: the pool's redo backlog while it is looked at, which keeps it from ending.
-// Internal to buffer/. Thread safety: a use belongs to one thread, which has no other.
+// RedoUse: access to the pool's redo backlog, which cannot end meanwhile.
+// Internal to buffer/. Thread safety: a use belongs to one thread, which has only one.
 #pragma once
 
 #include <cstring>
@@ -26,19 +26,19 @@ class RedoUse {
     return backlog_ == nullptr ? nullptr : backlog_->Find(key);
   }
 
-  /// The list makes the page again, so it need not be read. Not so if the page at home is known to
-  /// be newer than the whole list, which a later stretch of the log then goes on from: made anew it
-  /// would be written in an older state, and stay so if it is freed before that stretch is applied.
+  /// True if the list recreates the page, so it is not read. False if the page at home is known to
+  /// be newer than the whole list and a later stretch of the log builds on it: recreated, it would
+  /// be written in an older state, and stay so if freed before that stretch is applied.
   [[nodiscard]] bool MakesAnew(const RedoBacklog::Page& page) const {
     return page.fresh &&
            files_->page_lsns()->Expected(PageId::Unpack(page.key)) <= RedoBacklog::EndOf(page);
   }
 
   /// Brings the page in an exclusively latched frame up to date, from what was read or, if `anew`,
-  /// from nothing. After a failure its bytes are of no use, and its records stay. kStopped: the log
-  /// could not be read, which stops the engine: no page may be taken for damaged or lacking nothing
-  /// because of it, and no checkpoint takes the log away. `How::kUnread`: nothing good was read,
-  /// which helps only if an image is kept.
+  /// from nothing. After a failure its bytes are useless, and its records stay. kStopped: the log
+  /// could not be read, which stops the engine: this says neither that the page is damaged nor that
+  /// it is up to date, and no checkpoint discards the log. `How::kUnread`: nothing valid was read,
+  /// which suffices only if an image is kept.
   enum class How { kRead, kUnread, kAnew };
   Status Apply(RedoBacklog::Page* page, Frame* frame, How how,
                const RedoPortion* portion = nullptr) const {
@@ -53,8 +53,8 @@ class RedoUse {
     const bool kept_only = page->kept_only();
     const Status status = backlog_->Apply(*page, bytes, portion);
     if (!status.ok()) return StoppedIfLogFailed(status);
-    // What is kept is older than what checkpoints have passed, and outlives the page's next write.
-    // Below the tail, so that a sweep which begins now writes the page.
+    // Kept redo is older than what checkpoints have passed, and outlives the page's next write.
+    // Below the tail, so that a sweep beginning now writes the page.
     frames_->MarkDirty(frame, kept_only ? files_->LogTail() - 1 : page->start);
     backlog_->Remove(page);
     return Status::Ok();

@@ -3,8 +3,8 @@
 // gathered from the log in one pass, then some pages' frames at a time are taken, the reads are in
 // flight together, and each page's records are applied.
 //
-// Invariant: while a worker holds frames that are being loaded it waits for reads of them and of
-// the log only, as buffer/read_ahead.h.
+// Invariant: while a worker holds frames that are being loaded, it waits only for reads of them and
+// of the log, like buffer/read_ahead.h.
 // Thread safety: a worker belongs to one thread; several work concurrently, also with sessions
 // that fix pages.
 #pragma once
@@ -28,7 +28,7 @@ class RedoWorker {
   /// Pages read at the same time.
   static constexpr size_t kBatchPages = 64;
 
-  /// `workers`: how many share the pool. `gathered_bytes_max`: of records in memory, about.
+  /// `workers`: how many share the pool. `gathered_bytes_max`: roughly, of records in memory.
   RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_bytes_max);
   /// A page that keeps its records, because they could not be applied.
   struct Failure {
@@ -37,8 +37,8 @@ class RedoWorker {
     /// kIoError: it cannot be read.
     Status status;
   };
-  /// `pages`: PageId::Packed, sorted; those without records are left alone. Adds to `failures`.
-  /// Only what ends all redo is returned: kStopped, kOutOfMemory.
+  /// `pages`: PageId::Packed, sorted; those without records are ignored. Adds to `failures`.
+  /// Returns only what ends all redo: kStopped, kOutOfMemory.
   Status Run(std::span<const uint64_t> pages, std::vector<Failure>* failures);
 
  private:
@@ -64,10 +64,10 @@ class RedoWorker {
   FrameSupply* const supply_;
   const uint32_t workers_;
   const uint64_t gathered_bytes_max_;
-  std::unique_ptr<RedoPortion> portion_;  ///< of the pages of this Run
+  std::unique_ptr<RedoPortion> portion_;  ///< for the pages of this Run
   std::unique_ptr<WriteBatch> batch_;
   std::vector<Load> loads_;
-  std::vector<uint64_t> later_;  ///< one by one, when no frame is held
+  std::vector<uint64_t> later_;  ///< done one by one, when no frame is held
 };
 
 }  // namespace rowan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// WriteGate: many are inside while they write pages, one closes it to change how pages are
-// written. Closing stops newcomers, so it waits no longer than those inside need: they wait for
-// I/O and the log only, never for one that wants to enter. (std::shared_mutex lets new holders pass
-// a waiting exclusive one, which then waits for ever for writers that overlap.)
+// WriteGate: many threads are inside while they write pages, one closes it to change how pages are
+// written. Closing stops newcomers, so it waits only until those inside are done: they wait for I/O
+// and the log, never for one that wants to enter. (std::shared_mutex lets new holders pass a
+// waiting exclusive one, which overlapping writers could then starve.)
 // A thread is inside once, or closes it. Thread safety: all members from any thread.
 #pragma once
 
@@ -33,7 +33,7 @@ class WriteGate {
     }
     left_.NotifyOne();
   }
-  /// Nobody is inside at return.
+  /// On return no thread is inside.
   void Close() {
     NoteLatchWanted(LatchRank::kWriteGate);
     {
@@ -53,7 +53,7 @@ class WriteGate {
     }
     opened_.NotifyAll();
   }
-  /// Somebody has closed it or waits for those inside to leave.
+  /// A thread has closed it or waits for those inside to leave.
   [[nodiscard]] bool closed() {
     const MutexLock guard(&mutex_);
     return closed_;
@@ -71,7 +71,7 @@ class WriteGate {
   bool closed_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
-/// One that may be inside, and no longer is when this ends. For one thread at a time.
+/// A thread's pass, which leaves when this ends. For one thread at a time.
 class WriteGatePass {
  public:
   explicit WriteGatePass(WriteGate* gate) : gate_(gate) {}
@@ -79,7 +79,7 @@ class WriteGatePass {
   WriteGatePass(const WriteGatePass&) = delete;
   WriteGatePass& operator=(const WriteGatePass&) = delete;
 
-  /// Nothing to do for one that is inside.
+  /// No effect if already inside.
   void Enter() {
     if (inside_) return;
     gate_->Enter();

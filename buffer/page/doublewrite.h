@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// DoublewriteFile: page images go here, synced, before they go home, so that a write home that was
-// torn by a power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
+// DoublewriteFile: page images go here, synced, before they go home, so that a home write torn by a
+// power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
 //
-// The file `rowan.doublewrite` is an array of segments of fixed size; segment = directory page
-// (4 KiB) + page images, packed one after the other without their holes (page_hole.h). A page
-// writer owns a few segments and uses them in turn.
+// The file `rowan.doublewrite` is an array of fixed-size segments; a segment is a 4 KiB directory
+// page and page images, packed one after another without their holes (page_hole.h). A page writer
+// owns a few segments and uses them in turn.
 //
 // Invariants:
 //   1. a segment is overwritten only when the pages listed in it are durable at home (it is then
-//      "settled"), so at any crash the image of a page whose home write may be torn is in the file;
+//      "settled"), so after a crash the file has the image of any page that may be torn at home;
 //   2. the directory carries the largest sequence number up to which all segments are settled:
-//      repair ignores those, so an old image never replaces a page damaged by something else.
-//      Older batches, of other writers too, are settled with a segment before it is overwritten:
-//      else an older image of a page would become the newest in the file;
+//      repair ignores those, so an old image never replaces a page damaged by something else. Older
+//      batches, also of other writers, are settled with a segment before it is overwritten: else an
+//      older image of a page would become the newest in the file;
 //   3. images are written only when the log is durable up to their page LSNs: one from beyond the
 //      log's end proves that the log lost its end.
-// A batch may be noted without its images (detect_only): then repair names the torn pages and
+// A batch may be listed without its images (detect_only): then repair names the torn pages and
 // leaves them to redo, which refuses what it cannot rebuild.
 // Thread safety: StartSegment of different segments concurrently; Repair before anything else.
 #pragma once
@@ -49,7 +49,7 @@ inline constexpr uint32_t SegmentPages(uint32_t page_size_bytes) {
   return pages < 32 ? 32 : (pages > 128 ? 128 : pages);
 }
 
-/// Writes that a segment is sent in at most.
+/// Most writes that a segment is sent in.
 inline constexpr uint32_t kSegmentPieces = 2;
 
 class DoublewriteFile {
@@ -64,16 +64,16 @@ class DoublewriteFile {
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
   /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties
-  /// the file. Whole ones are written again: the sync of an earlier process may have failed, and
-  /// then the kernel takes for clean what never reached the disk. Pages torn or stale without an
-  /// image are named in the log and left. kCorrupt if a page is from beyond `log_end`. A table's
-  /// page that cannot be looked at is passed over as `absent` says, its image kept durably;
-  /// otherwise it is a failure (logged), which leaves the images as they are.
+  /// the file. Intact pages are rewritten: if a sync of an earlier process failed, the kernel
+  /// treats as clean what never reached the disk. Pages torn or stale without an image are named in
+  /// the log and left. kCorrupt if a page is from beyond `log_end`. A table's page that cannot be
+  /// read is skipped if `absent` allows, its image kept durably; otherwise it is a failure
+  /// (logged), which leaves the images as they are.
   struct Absent {
     std::function<Status(PageId page, Bytes image)> keep;
     std::function<Status()> end;                      ///< makes what was kept durable
     std::function<bool(SpaceId)> has_changes_in_log;  ///< empty: none has
-    bool unreadable = false;  ///< also what is there and cannot be read, not only what is missing
+    bool unreadable = false;  ///< also for existing but unreadable files, not only for missing ones
   };
   Status Repair(Lsn log_end, const Absent& absent);
   Status Repair(Lsn log_end) { return Repair(log_end, Absent()); }
@@ -85,7 +85,7 @@ class DoublewriteFile {
     kChecksums = 1,  ///< detect_only: the directory alone
   };
   /// Makes the pages listed in `segment` and in older batches durable at home, so that it may be
-  /// overwritten. Cheap when they are; if not it syncs files, best while few writes to them are
+  /// overwritten. Cheap if they already are; else it syncs files, best while few writes to them are
   /// under way. kStopped if its batch failed.
   Status Settle(uint32_t segment);
   /// What a batch consists of; `images` are sealed, in the order of `pages`.
@@ -98,9 +98,9 @@ class DoublewriteFile {
   static size_t PackedBytesMax(size_t pages, uint32_t page_size_bytes) {
     return kDirectoryBytes + pages * page_size_bytes;
   }
-  /// Settles the previous content of `segment`, puts together in `packed` what is to be written
-  /// and sends it through `writes`. It is durable when writes->WaitAll returns Ok, which is to be
-  /// called even if this fails; `packed` stays untouched until then.
+  /// Settles the previous content of `segment`, assembles the data to write in `packed` and sends
+  /// it through `writes`. It is durable when writes->WaitAll returns Ok, which must be called even
+  /// if this fails; `packed` stays untouched until then.
   Status StartSegment(uint32_t segment, const Batch& batch, MutableBytes packed,
                       WriteBatch* writes);
   /// The batch last written to `segment` is home but not synced; `touched` are its tickets.
@@ -110,7 +110,7 @@ class DoublewriteFile {
  private:
   struct Segment {
     uint64_t sequence = 0;  ///< of the batch in it; 0 = settled
-    bool home = false;      ///< its pages are, perhaps not synced
+    bool home = false;      ///< its pages are home, perhaps not synced
     std::vector<Touched> touched{};
   };
   struct Image;
@@ -129,11 +129,11 @@ class DoublewriteFile {
     PageId first;
   };
   /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies beyond
-  /// the end of its file, as when the end came between the two writes of a batch.
-  /// Stale: older than its last write, and redo does not have what it lacks.
-  /// Unreachable: the file of a table is away, or cannot be opened or read there.
+  /// the end of its file, e.g. after a crash between the two writes of a batch.
+  /// Stale: older than its last write, and redo lacks its missing changes.
+  /// Unreachable: the file of a table is missing, or cannot be opened or read there.
   Result<Home> LookAtHome(PageId id, MutableBytes page);
-  /// Of a torn, unwritten or stale page.
+  /// Describes a torn, unwritten or stale page.
   static const char* Describe(Home home);
   Status WriteHome(PageId id, Bytes page);
   Status ReadImage(const Image& image, MutableBytes page);

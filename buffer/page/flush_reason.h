@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FlushReason: why pages of the pool are written, for the ledger of bytes written. What DDL, purge,
-// rollback and scrubbing change stays in the pool until one of these comes.
+// FlushReason: why pages of the pool are written, for the statistics of bytes written. Changes by
+// DDL, purge, rollback and scrubbing stay in the pool until one of these occurs.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace rowan {
 
 enum class FlushReason : uint32_t {
-  kCheckpoint,   ///< the continuous checkpoint moves on
-  kLogFull,      ///< it has to, or the log would be full
+  kCheckpoint,   ///< the continuous checkpoint advances
+  kLogFull,      ///< it must advance, or the log would be full
   kEviction,     ///< frames are wanted soon
   kNoFreeFrame,  ///< a session waits for one
   kResize,       ///< the pool shrinks
   kShutdown,
-  kStart,  ///< a new instance, or what redo and repair left
+  kStart,  ///< a new instance, or pages left by redo and repair
 };
 
-/// Of a page of `space`.
+/// The cause of writing a page of `space`.
 constexpr WriteCause CauseOf(SpaceId space, FlushReason reason) {
   if (IsTemporary(space)) return WriteCause::kTemporaryPages;
   if (space == kSystemSpace) return WriteCause::kCatalog;

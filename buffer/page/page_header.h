@@ -11,8 +11,8 @@
 //   20     4    page number   }
 //   24     8    index id (0 where there is none)
 //
-// A packed page, one that is compressed or encrypted on disk, has other fields at 6 and from 24 on;
-// in memory and in the log it is the page that it unpacks to. None is written yet.
+// A packed page, i.e. compressed or encrypted on disk, has other fields at 6 and from 24 on; in
+// memory and in the log it appears unpacked. None is written yet.
 //
 // Checksum and identity are set when the image is copied out for writing and verified on each read.
 #pragma once
@@ -38,7 +38,7 @@ enum class PageType : uint8_t {
 };
 
 /// Where a packed page says how to unpack it. Checksum, type, version, page LSN and identity are
-/// where every page has them, so a torn, stale or misdirected one is noticed without its key.
+/// where every page has them, so a torn, stale or misdirected page is detected without its key.
 ///   offset size
 ///   0      4    checksum
 ///   4      1    type
@@ -63,7 +63,7 @@ static_assert(kContentOffset == kStoredBytesOffset + 4 && kContentOffset == kPag
 
 inline PageType PageTypeOf(const std::byte* page) { return static_cast<PageType>(page[4]); }
 inline uint8_t PageVersionOf(const std::byte* page) { return static_cast<uint8_t>(page[5]); }
-/// For a page of an older format that is changed into the present one.
+/// For changing a page of an older format into the current one.
 inline void SetPageVersion(std::byte* page, uint8_t version) {
   page[5] = static_cast<std::byte>(version);
 }

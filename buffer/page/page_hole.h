@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageHole: the longest run of zeros in a page image, which the doublewrite file leaves out. Free
-// space of a B-tree node is zero (only a rebuild gives it back), and so is what a page never used;
-// what lies in it is found by looking, so no page type has to tell.
+// PageHole: the longest run of zeros in a page image, which the doublewrite file omits. Free space
+// of a B-tree node is zero (only a rebuild reclaims it), and so is unused space of any page; the
+// hole is found by scanning, so no page type has to report it.
 //
-// Whether an image was put together rightly is told by its checksum, which covers the hole.
+// The checksum covers the hole, so it shows whether an image was reassembled correctly.
 #pragma once
 
 #include <cstddef>

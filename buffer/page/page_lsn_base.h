@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PageLsnBase: the file `rowan.page_lsns`, a sorted array of slots that is never changed: folding
-// writes a new one and renames it into place. Opening reads a directory only; slots are read when
-// somebody asks. A file of the older form, or one whose directory is damaged, is searched once.
+// writes a new one and renames it into place. Opening reads only a directory; slots are read on
+// demand. A file of the older form, or one whose directory is damaged, is searched once.
 // docs/formats/page_lsns.md has the byte tables.
 // Thread safety: constant after Open; Read from any thread.
 #pragma once
@@ -22,7 +22,7 @@
 namespace rowan {
 
 inline constexpr char kPageLsnsFileName[] = "rowan.page_lsns";
-/// What the file was called before, see docs/formats/page_lsns.md.
+/// The former name of the file, see docs/formats/page_lsns.md.
 inline constexpr char kFormerPageLsnsFileName[] = "rowan.versions";
 /// A slot: header and one LSN per page. A chunk is what one slot holds.
 inline constexpr size_t kPageLsnSlotBytes = 4096;
@@ -40,13 +40,13 @@ using ChunkLsns = std::array<Lsn, kPagesPerChunk>;
 
 class PageLsnBase {
  public:
-  /// kNewerFormat (logged). Anything else that is wrong with the file is logged and passed over:
-  /// it only serves to notice lost writes.
+  /// kNewerFormat (logged). Anything else wrong with the file is logged and ignored: it only serves
+  /// to detect lost writes.
   static Result<std::unique_ptr<PageLsnBase>> Open(std::unique_ptr<File> file, uint32_t instance);
 
   [[nodiscard]] bool Has(ChunkKey key) const { return SlotOf(key).has_value(); }
   enum class Found { kAbsent, kGood, kDamaged };
-  /// kDamaged is logged with its offset; `lsns` then is zero.
+  /// kDamaged is logged with its offset; then `lsns` is zero.
   Found Read(ChunkKey key, ChunkLsns* lsns) const;
 
   /// Chunks in order.
@@ -83,7 +83,7 @@ class PageLsnBaseWriter {
   PageLsnBaseWriter(std::unique_ptr<File> file, uint32_t instance);
 
   Status Add(ChunkKey key, const ChunkLsns& lsns);
-  /// Durable at return. The file is ready to be opened as a base.
+  /// Durable on return. The file can be opened as a base.
   Status Finish();
 
  private:

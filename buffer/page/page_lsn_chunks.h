@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageLsnChunks: what memory knows of page LSNs. A chunk has those of 508 neighbouring pages; those
-// beyond a limit leave by a clock, and come back from the files when they are asked for. What the
-// base does not have yet, because it was noted since the last fold, is kept of a chunk that leaves:
-// 16 bytes a page, until a fold has put it into the base.
+// PageLsnChunks: the page LSNs in memory. A chunk has those of 508 neighbouring pages; beyond a
+// limit a clock evicts chunks, which are reloaded from the files on demand. LSNs of an evicted
+// chunk that the base does not have yet, because they were noted since the last fold, are kept: 16
+// bytes a page, until a fold has put them into the base.
 //
-// Invariant: what was noted is in the base, in a chunk, or kept (that of a former run is in
-// PageLsns' list of what journals had at the start). So nothing is forgotten by leaving.
-// Thread safety: const members and the atomics of chunks from several threads, all else by one
-// thread alone (PageLsns::mutex_, shared and exclusive).
+// Invariant: what was noted is in the base, in a chunk, or kept (from a former run: in PageLsns'
+// list of what journals had at the start). So eviction loses nothing.
+// Thread safety: const members and the atomics of chunks from several threads, all else exclusively
+// (PageLsns::mutex_, shared and exclusive).
 #pragma once
 
 #include <array>
@@ -28,36 +28,36 @@ namespace rowan {
 /// A bit for each page of a chunk.
 using ChunkPages = std::array<std::atomic<uint64_t>, (kPagesPerChunk + 63) / 64>;
 
-/// Number of a journal that entries are on their way to.
+/// Stands for a journal to which entries are being written.
 inline constexpr uint64_t kJournalUnderWay = UINT64_MAX;
 
 struct PageLsnChunk {
   std::array<std::atomic<Lsn>, kPagesPerChunk> lsns{};
-  ChunkPages noted_pages{};    ///< since it came in: the base need not have them
-  ChunkPages changed_pages{};  ///< of these: no checkpoint has copied them
-  /// The newest one with noted pages of it, 0 = none.
+  ChunkPages noted_pages{};    ///< since it was loaded: the base may lack them
+  ChunkPages changed_pages{};  ///< of these, those that no checkpoint has copied
+  /// The newest journal with noted pages of it, 0 = none.
   std::atomic<uint64_t> journal{0};
   std::atomic<bool> changed{false};  ///< in the list of changed chunks, or about to be
-  std::atomic<bool> loaded{false};   ///< has what the files say
-  std::atomic<bool> used{true};      ///< since the clock's hand came by
+  std::atomic<bool> loaded{false};   ///< has the contents of the files
+  std::atomic<bool> used{true};      ///< since the clock hand passed
 };
 
 class PageLsnChunks {
  public:
   [[nodiscard]] PageLsnChunk* Find(ChunkKey key) const;
-  /// May make others leave.
+  /// May evict others.
   PageLsnChunk* FindOrCreate(ChunkKey key);
   void Forget(SpaceId space);
-  /// Bytes of chunks, not counting what is kept of those that left; a few chunks at least.
+  /// Bytes of chunks, without what is kept of evicted ones; a few chunks at least.
   void SetBytesMax(uint64_t bytes);
 
-  /// Raises the LSNs of a chunk to what is kept of it.
+  /// Raises the LSNs of a chunk to its kept ones.
   void AddKept(ChunkKey key, PageLsnChunk* chunk) const;
-  /// Something kept of the chunk was in no checkpoint's copy yet.
+  /// True if no checkpoint has copied something kept of the chunk.
   [[nodiscard]] bool HasKeptChanges(ChunkKey key) const;
-  /// Appends it to `copies`.
+  /// Appends them to `copies`.
   void TakeKeptChanges(ChunkKey key, std::vector<PageLsnEntry>* copies);
-  /// A copy went nowhere. REQUIRES: no chunk has the page.
+  /// A copy was not written. REQUIRES: no chunk has the page.
   void MarkKeptChanged(ChunkKey key, const PageLsnEntry& entry);
   /// The copies of the chunk are in this journal.
   void NoteJournal(ChunkKey key, uint64_t journal) const;
@@ -65,9 +65,9 @@ class PageLsnChunks {
   void NoteFolded(uint64_t journal);
 
   [[nodiscard]] uint64_t chunks() const { return chunks_.load(std::memory_order_relaxed); }
-  /// With something that the base need not have, besides those in memory.
+  /// Evicted chunks with something that the base may lack.
   [[nodiscard]] uint64_t kept_chunks() const { return kept_.size(); }
-  /// Of what left and waits for a fold.
+  /// Bytes of what was evicted and waits for a fold.
   [[nodiscard]] uint64_t kept_bytes() const { return kept_bytes_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint64_t bytes() const { return chunks() * sizeof(PageLsnChunk) + kept_bytes(); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The journal of page LSNs: files `rowan.page_lsns.<number>`, to which each checkpoint appends
-// one block with the pages written since the last one. Blocks start at multiples of 512 bytes, so a
-// torn or rotten one costs itself only. docs/formats/page_lsns.md has the byte table.
-// Not thread-safe.
+// The journal of page LSNs: files `rowan.page_lsns.<number>`, to which each checkpoint appends one
+// block with the pages written since the last one. Blocks start at multiples of 512 bytes, so a
+// torn or rotten one loses only itself. docs/formats/page_lsns.md has the byte table. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ class PageLsnJournal {
                                                         const std::string& path, uint32_t instance);
   /// Writes one block and makes it durable. kNoSpace: nothing was written.
   Status Append(const std::vector<PageLsnEntry>& versions);
-  /// Of the blocks so far.
+  /// Bytes of the blocks so far.
   [[nodiscard]] uint64_t bytes() const { return end_; }
 
-  /// Appends what the file's good blocks hold to `versions`, in no useful order. What is damaged,
-  /// unreadable or of another instance is logged and passed over.
+  /// Appends the contents of the file's good blocks to `versions`, unordered. What is damaged,
+  /// unreadable or of another instance is logged and skipped.
   static Status Read(FileSystem* file_system, const std::string& path, uint32_t instance,
                      std::vector<PageLsnEntry>* versions);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SyncCrew: runs many independent waits for the disk at once, such as the syncs of the files that
-// a checkpoint covers. A device answers many flush requests in about the time of one, and file
-// systems put them into one journal commit; one after the other they take their sum.
-// The calling thread works too; helpers start when there is first something for them to do, so a
-// caller with one file never meets another thread. Callers may wait for the log or the disk in a
-// unit, not for each other.
+// SyncCrew: runs many independent waits for the disk at once, such as the syncs of the files that a
+// checkpoint covers. A device answers many flush requests in about the time of one, and file
+// systems combine them in one journal commit; in sequence their times add up. The calling thread
+// works too; helpers start when first needed, so a caller with one file never meets another thread.
+// Callers may wait for the log or the disk in a unit, not for each other.
 // Thread safety: Run from any thread.
 #pragma once
 
@@ -29,7 +28,7 @@ class SyncCrew {
 
   using Unit = std::function<Status(size_t number)>;
   /// Calls `unit` once for each number below `count`, in any order, and waits for all. After a
-  /// failure no further ones begin; the first failure is returned.
+  /// failure no more begin; returns the first failure.
   Status Run(size_t count, const Unit& unit);
 
  private:
@@ -39,7 +38,7 @@ class SyncCrew {
     std::atomic<size_t> next{0};
     std::atomic<bool> failed{false};
     // Guarded by mutex_ of the crew.
-    uint32_t helpers = 0;  // at work on it
+    uint32_t helpers = 0;  // working on it
     Status status{};
   };
 
@@ -50,7 +49,7 @@ class SyncCrew {
   const uint32_t helpers_max_;
   Mutex mutex_{LatchRank::kSyncCrew};
   Condition helped_;                                // a helper left a job
-  std::deque<Job*> jobs_ ROWAN_GUARDED_BY(mutex_);  // with numbers left to take
+  std::deque<Job*> jobs_ ROWAN_GUARDED_BY(mutex_);  // with units left to take
   Mutex helpers_mutex_{LatchRank::kSyncHelpers};
   /// Destroyed first.
   std::vector<std::unique_ptr<ThreadLoop>> helpers_ ROWAN_GUARDED_BY(helpers_mutex_);

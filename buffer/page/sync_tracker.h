@@ -47,8 +47,8 @@ class SyncTracker {
     bool syncing = false;
   };
 
-  /// Syncs that go on besides the caller's own. More gain little: a device or a journal takes all
-  /// that wait for it in one go.
+  /// Concurrent syncs besides the caller's own. More gain little: a device or a journal takes all
+  /// waiting ones at once.
   static constexpr uint32_t kHelpers = 15;
 
   SpaceFiles* const files_;
