@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AlterJob: one ALTER TABLE without a copy (docs/alter.md), of one engine table. What is possible
-// is found by comparing what the old and the new definition make of the stored bytes: rows that
-// read the same stay, indexes whose entries do stay, others are built in place while the table is
-// in use. What needs neither is INSTANT. Rows that do not read the same, but whose values keep
-// their meaning, go into a new table while the former one is in use. The catalog changes in the
-// server's commit phase, in the transaction of the dictionary. Thread safety: the thread that
-// alters the table.
+// AlterJob: one ALTER TABLE without a copy (docs/alter.md), of one engine table. It finds what is
+// possible by comparing how the old and the new definition read the stored bytes: rows that read
+// the same stay, and so do indexes whose entries do; others are built in place while the table is
+// in use. A change that needs neither is INSTANT. Rows that do not read the same, but keep the
+// meaning of their values, go into a new table while the former one is in use. The catalog changes
+// in the server's commit phase, in the transaction of the dictionary. Thread safety: the thread
+// that alters the table.
 #pragma once
 
 #include <functional>
@@ -25,23 +25,23 @@
 
 namespace rowan {
 
-/// Raises the error, unless one was raised; whether there was one.
+/// Raises the error, unless one was raised already; returns whether there was one.
 bool FailAlter(const TABLE& table, Status status);
 
 class AlterJob final : public inplace_alter_handler_ctx {
  public:
-  /// `share`: of the engine table, which has rows of `table`. All outlive it.
+  /// `share`: of the engine table, which holds the rows of `table`. All outlive the job.
   AlterJob(TABLE* table, TABLE* altered, Alter_inplace_info* info, const TableShare* share)
       : table_(table), altered_(altered), info_(*info), share_(*share) {}
 
-  /// To be asked first: whether, and under which locks, the change is possible.
+  /// Call first: whether, and under which locks, the change is possible.
   enum_alter_inplace_result Check();
   // True: it failed, and the error was raised.
   bool Prepare();
   bool Build();
-  /// `new_def` gets what the dictionary is to have of the engine table.
+  /// `new_def` gets what the dictionary stores about the engine table.
   bool Finish(const dd::Table& old_def, dd::Table* new_def);
-  /// What was made disappears with the transaction, which is about to be rolled back.
+  /// New objects disappear with the transaction, which is about to be rolled back.
   void Undo();
 
  private:
@@ -69,17 +69,17 @@ class AlterJob final : public inplace_alter_handler_ctx {
   TABLE* const altered_;
   Alter_inplace_info& info_;
   const TableShare& share_;
-  std::unique_ptr<TableCodec> codec_;  ///< of the new definition
+  std::unique_ptr<TableCodec> codec_;  ///< for the new definition
   ColumnMap former_columns_;
-  std::vector<uint32_t> former_;  ///< by its numbers: the index that stays, 0 = to be built
+  std::vector<uint32_t> former_;  ///< by its numbers: the index that stays; 0 = to be built
   bool rebuilds_ = false;         ///< rows go into a new table
   uint64_t changed_by_ = 0;       ///< the transaction that changed the engine's definition; 0: none
-  // Of indexes that are built.
+  // For building indexes.
   std::vector<my_bitmap_map> column_bits_;
-  MY_BITMAP columns_{};                                ///< that the build needs
+  MY_BITMAP columns_{};                                ///< needed by the build
   std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: none is in an index
   std::unique_ptr<IndexBuild> build_;                  ///< null: nothing to build
-  // Of a rebuild.
+  // For a rebuild.
   std::unique_ptr<FieldConversion> conversion_;
   std::unique_ptr<TableRebuild> rebuild_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ComputedColumns: rows with the values of the virtual columns that are in indexes. Rows do not
-// hold them and the server computes them after each read, but not where an index is expected to
-// give them, and not for reads that it does not know of: a row is read because its entry had no
-// room for the values, or to be compared with entries, or to become some. Also the entries of
-// indexes on arrays (CAST ... AS ... ARRAY), of which a row has one for each value.
+// ComputedColumns: rows with the values of virtual columns that are in indexes. Rows do not store
+// them; the server computes them after each read, but not where it expects an index to supply them,
+// and not for reads that it does not know of: a row read because its entry had no room for the
+// values, for comparing it with entries, or for making some. Also the entries of indexes on arrays
+// (CAST ... AS ... ARRAY), of which a row has one per value.
 // Thread safety: the thread that uses the table.
 #pragma once
 
@@ -22,17 +22,17 @@ class ComputedColumns final : public RowCodec {
   /// Both outlive it.
   ComputedColumns(TABLE* table, const TableCodec* codec);
 
-  /// The table has such columns.
+  /// True if the table has such columns.
   [[nodiscard]] static bool AreIn(const TABLE& table);
-  /// Adds the columns that they are computed from, as far as those are stored.
+  /// Adds the stored columns that they are computed from.
   void AddSources(MY_BITMAP* columns) const;
-  /// The statement reads all of them, so that the server computes them after each read.
+  /// True if the statement reads all of them, so the server computes them after each read.
   [[nodiscard]] bool AreRead() const;
-  /// Whether the next rows get the values; otherwise they are as the codec decodes them.
+  /// Whether later rows get the values; otherwise they stay as decoded by the codec.
   void set_active(bool active) { active_ = active; }
 
-  /// In a record that has all the columns that they are computed from. False: the server's error
-  /// was raised.
+  /// Computes them in a record with all columns that they depend on. False: the server's error was
+  /// raised.
   [[nodiscard]] bool Compute(unsigned char* record) const { return Compute(nullptr, record); }
 
   /// Computes the generated columns, stored or not, that depend on `changed` ones (by field index)
@@ -63,7 +63,7 @@ class ComputedColumns final : public RowCodec {
   [[nodiscard]] bool HasSeveralEntries(uint32_t index) const override {
     return codec_->HasSeveralEntries(index);
   }
-  /// What expressions give depends on settings of the session.
+  /// The values of expressions depend on settings of the session.
   [[nodiscard]] bool IsComputed(uint32_t index) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                ByteBuffer* scratch) const override {
@@ -77,7 +77,7 @@ class ComputedColumns final : public RowCodec {
 
   TABLE* const table_;
   const TableCodec* const codec_;
-  std::vector<Field*> fields_;  ///< in the order in which they depend on each other
+  std::vector<Field*> fields_;  ///< in order of dependency
   bool active_ = true;
 };
 

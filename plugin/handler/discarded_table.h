@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Tables and partitions that were discarded and are to be imported (docs/export.md): the server's
-// dictionary has the note. Thread safety: the thread that uses the table.
+// dictionary records it. Thread safety: the thread that uses the table.
 #pragma once
 
 #include <string>
@@ -18,28 +18,28 @@ class TableShare;
 
 /// `properties`: the private ones of the table or partition.
 bool IsDiscarded(const dd::Properties& properties);
-/// Once it is imported its counter is known again.
+/// Importing it makes its counter known again.
 void SetDiscarded(bool discarded, dd::Properties* properties);
 
-/// It was discarded when its file was lost: what values of AUTO_INCREMENT it had is not known, and
-/// the file may yet be imported.
+/// It was discarded while its file was lost: its AUTO_INCREMENT values are unknown, and the file
+/// may yet be imported.
 bool IsCounterLost(const dd::Properties& properties);
 void SetCounterLost(dd::Properties* properties);
 
-/// Whether the statement may open and lock a discarded table: it reads no rows, or refuses to where
-/// it would (as an ALTER TABLE that copies does).
+/// Whether the statement may open and lock a discarded table: it reads no rows, or refuses to (like
+/// an ALTER TABLE that copies).
 bool MayUseDiscarded(const THD* thd);
 
-/// Names the partition, too, of which the engine table is.
+/// Also names the partition that is the engine table.
 std::string NameForUsers(const TABLE_SHARE& table, const Table& engine_table);
 
-/// Raises the error, which names the table; the handler error.
+/// Raises the error, which names the table; returns the handler error.
 int RefuseDiscarded(const char* table);
 
-/// The same of a table or partition that is discarded, or whose file is lost or damaged.
+/// The same for a table or partition that is discarded, or whose file is lost or damaged.
 int RefuseUnreadable(const TableShare& share, const TABLE_SHARE& table);
 
-/// 0, or the handler error of a table that is dropped or damaged.
+/// 0, or the handler error for a dropped or damaged table.
 int CheckUsable(const Table& engine_table, bool writes);
 
 /// In place, an ALTER TABLE may change everything but the rows of a discarded table, as which an

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // GroupReader: index scans that deliver only the first rows of each group (engine/group_scan.h),
-// because the statement was found to need no others (plugin/pushdown/). The server calls as for any
-// index scan: whatever range it asks for is one of whole groups, as the recogniser that made the
-// plan has ensured. Thread safety: the handler's.
+// because the statement was found to need no others (plugin/pushdown/). The server calls it as for
+// any index scan: every range that it asks for consists of whole groups, as ensured by the
+// recogniser that made the plan. Thread safety: the handler's.
 #pragma once
 
 #include <memory>
@@ -17,32 +17,31 @@
 
 namespace rowan {
 
-/// What a statement has found out about the rows of a table that it can need: only the first ones
-/// of each group.
+/// What a statement has found out about the rows that it needs: only the first ones of each group.
 struct GroupPlan {
   GroupWinners winners;
-  /// Index scans that the server opens on this key are the ones that deliver only those rows.
+  /// Index scans that the server opens on this key deliver only those rows.
   uint access_key = 0;
-  /// The key that has the groups together; its first parts are those by which the server searches
+  /// The key that sorts by group; its first parts are those by which the server searches
   /// `access_key`.
   uint group_key = 0;
   bool is_covering = false;  ///< its entries have all columns that the statement reads
   std::string description;   ///< for EXPLAIN
-  /// The scan that was closed last, for the next one: a subquery opens one for each outer row. Used
-  /// by the statement's thread alone.
+  /// The scan closed last, for reuse: a subquery opens one for each outer row. Used only by the
+  /// statement's thread.
   mutable std::unique_ptr<GroupScan> closed_scan;
 };
 
 class GroupReader {
  public:
-  /// Of the statement, until its end or the next plan; null: none.
+  /// For the statement, until its end or the next plan; null: none.
   void SetPlan(std::unique_ptr<const GroupPlan> plan) { plan_ = std::move(plan); }
   [[nodiscard]] const GroupPlan* plan() const { return plan_.get(); }
-  /// Scans of this key are to read groups.
+  /// True if scans of this key read groups.
   [[nodiscard]] bool Reads(uint key) const { return plan_ != nullptr && plan_->access_key == key; }
 
   void Open(TablePart* part);
-  /// Keeps the scan for the next one of the plan.
+  /// Keeps the scan for reuse by the plan.
   void Close();
   [[nodiscard]] bool is_open() const { return scan_ != nullptr; }
 
@@ -51,7 +50,7 @@ class GroupReader {
     TablePart* part;
     KeyRead* key_read;
     RowKeys keys;
-    EntryFilter* condition;  ///< null: none. A row that does not pass it is the first none the less
+    EntryFilter* condition;  ///< null: none. A row that fails it still counts as first
     const Session* session;
     const key_range* end;  ///< of the range that the server opens; null: none
     uchar* record;

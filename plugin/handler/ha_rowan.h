@@ -47,7 +47,7 @@ class ha_rowan : public handler, private EntryFilter {
     return algorithm == HA_KEY_ALG_BTREE;
   }
   enum row_type get_real_row_type(const HA_CREATE_INFO*) const override { return ROW_TYPE_DYNAMIC; }
-  uint lock_count() const override { return 0; }  // metadata locks and row locks are enough
+  uint lock_count() const override { return 0; }  // metadata locks and row locks suffice
   bool get_error_message(int error, String* message) override;
 
   // --- life ---
@@ -102,7 +102,7 @@ class ha_rowan : public handler, private EntryFilter {
                                       bool* force_default, Cost_estimate* cost) override;
   ha_rows multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes, uint* flags,
                                 Cost_estimate* cost) override;
-  // Parts of a query that the engine does (plugin/pushdown/).
+  // Parts of a query that the engine executes (plugin/pushdown/).
   const handlerton* hton_supporting_engine_pushdown() override { return ht; }
   std::string explain_extra() const override;
   /// From now on, index scans named by the plan deliver only the first rows of each group, until
@@ -110,7 +110,7 @@ class ha_rowan : public handler, private EntryFilter {
   void SetGroupPlan(std::unique_ptr<const GroupPlan> plan) { groups_.SetPlan(std::move(plan)); }
   /// For the scans of the statement, until its end or the next plan; null: none.
   void SetRowPlan(std::unique_ptr<const RowPlan> plan) { row_plan_ = std::move(plan); }
-  /// Reads are of one snapshot and lock nothing.
+  /// True if reads use one snapshot and lock nothing.
   [[nodiscard]] bool ReadsSnapshot() const;
   /// The engine table that the handler works on.
   [[nodiscard]] const TablePart& part() const { return *part_; }
@@ -148,7 +148,7 @@ class ha_rowan : public handler, private EntryFilter {
 
   int discard_or_import_tablespace(bool discard, dd::Table* table_def) override;
 
-  /// Asked of a table that is to change places with a partition.
+  /// Called for a table to be exchanged with a partition.
   bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint changes) override;
 
   // --- statistics and administration ---
@@ -174,9 +174,9 @@ class ha_rowan : public handler, private EntryFilter {
   virtual int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
   /// At the end of a statement: scans that stay open hold no page.
   virtual void SuspendScans();
-  /// The connection's session and how it reads, for the statement that begins.
+  /// Sets the connection's session and how it reads, for the statement that begins.
   int BeginUse(THD* thd, thr_lock_type lock_type, bool writes);
-  /// The reader reads for the statement from now on.
+  /// From now on the reader reads for the statement.
   void AttachReader();
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
   void ReadAs(ReadMode mode);  ///< from the next read on
@@ -184,13 +184,13 @@ class ha_rowan : public handler, private EntryFilter {
 
   // ha_rowan_read.cc
   void PrepareRead();
-  /// Rows without a primary key are found again by their hidden key, which no record holds.
+  /// Rows without a primary key are found again by their hidden key, which is not in the record.
   [[nodiscard]] RowKeys KeysFor(bool writes) const;
   int Found(Status status, int error_at_end);
-  /// Counts a row at an end of an index; as InnoDB counts, it was searched by key as well.
+  /// Counts a row at an end of an index; like InnoDB, it also counts as a search by key.
   void CountEnd(ulonglong System_status_var::*end) const;
   bool Matches() override;
-  /// The condition that was pushed down to the active index; null: none.
+  /// The condition pushed down to the active index; null: none.
   EntryFilter* Filter() {
     return pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index ? this : nullptr;
   }
@@ -200,18 +200,18 @@ class ha_rowan : public handler, private EntryFilter {
   int ReadNextOfGroups(uchar* record);
   void EncodeSearch(const uchar* key, key_part_map keypart_map);
   int ReadPrefix(uchar* record, bool last, bool exact);
-  /// First row of a range, which the scan then ends with.
+  /// Reads the first row of a range, at whose end the scan then ends.
   int OpenRange(uchar* record, const key_range* start_key, const key_range* end_key);
-  /// The start's flag for a range that is opened.
+  /// The flag of the start of a range being opened.
   [[nodiscard]] ha_rkey_function StartFlag(const key_range& start_key) const;
-  /// A reference to a row within its engine table.
+  /// Reads the row by its reference within its engine table.
   int ReadReferenced(uchar* record, const uchar* reference);
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
   [[nodiscard]] bool SkipsRows() const {
     return row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kSkip;
   }
-  /// Where a scan begins, if it skips rows.
+  /// Begins a scan that skips rows.
   int ReadAfterSkipped(uchar* record, int error_at_end);
 
   // ha_rowan_write.cc
@@ -225,18 +225,18 @@ class ha_rowan : public handler, private EntryFilter {
 
   // ha_rowan_info.cc
   void ShowStatistics(const Table::Statistics& now, uint flag);
-  /// COUNT(*) has to lock every row.
+  /// True if COUNT(*) must lock every row.
   [[nodiscard]] bool CountsUnderLocks() const;
   int CountRows(uint32_t index_number, ha_rows* count);
 
   TablePart own_part_;            ///< of a table without partitions
-  TablePart* part_ = &own_part_;  ///< that is worked on
-  // Of the statement.
+  TablePart* part_ = &own_part_;  ///< the current one
+  // The statement's.
   Session* session_ = nullptr;
   ReadOptions read_options_;
   thr_lock_type lock_type_ = TL_READ;
   bool writes_ = false;
-  bool searches_text_ = false;  ///< it asks how relevant rows are, by their keys
+  bool searches_text_ = false;  ///< it asks for the relevance of rows, by their keys
   KeyRead key_read_;
   GroupReader groups_;
   std::unique_ptr<const RowPlan> row_plan_;    ///< null: none
@@ -246,11 +246,11 @@ class ha_rowan : public handler, private EntryFilter {
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
   IndexSet changed_indexes_;
   uint duplicate_key_ = MAX_KEY;             ///< server key number of the last duplicate
-  bool duplicate_in_load_ = false;           ///< it was found when rows had been loaded
+  bool duplicate_in_load_ = false;           ///< it was found after rows had been loaded
   std::vector<std::string> exported_files_;  ///< until UNLOCK TABLES
   KeyStatistics key_statistics_;
 
-  const key_range* range_end_ = nullptr;  ///< of the range that is just being opened
+  const key_range* range_end_ = nullptr;  ///< of the range being opened
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
   ByteBuffer range_key_;

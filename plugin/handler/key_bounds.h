@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The server's keys, ranges and row references as the byte strings that an engine table sorts by. A
-// search with the first k key parts is one for a byte prefix: its entries are exactly [prefix,
+// The server's keys, ranges and row references as the byte strings by which an engine table sorts.
+// A search with the first k key parts is one for a byte prefix: its entries are exactly [prefix,
 // successor of prefix), in either direction. A row reference (`ref` of a handler) is the primary
 // key in the server's key image format, or the 8-byte hidden row id. Thread safety: pure functions.
 #pragma once
@@ -20,11 +20,11 @@ inline key_part_map PartsInImage(const TABLE& table, uint index, key_part_map ke
   return make_prev_keypart_map(table.key_info[index].user_defined_key_parts);
 }
 
-/// First byte string after, or at the start of, the entries that a range's end names.
+/// First byte string after, or at the start of, the entries named by a range's end.
 void EncodeBound(const TablePart& part, uint index, const key_range& range, bool after,
                  ByteBuffer* bound);
 
-/// The range between two ends, either of which may be null. False: it has no such form.
+/// The range between two ends, either of which may be null. False: it cannot be expressed so.
 bool MakeRange(const TablePart& part, uint index, const key_range* low, const key_range* high,
                RowPlan::Range* range);
 
@@ -39,7 +39,7 @@ Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_rang
 // --- row references ---
 
 [[nodiscard]] uint ReferenceBytes(const TablePart& part);
-/// Of the row that the reader read last, into `record`.
+/// Puts the reference of the row that the reader read last, in `record`.
 void PutReference(const TablePart& part, const uchar* record, uchar* reference);
 /// The row's clustered key.
 void EncodeReference(const TablePart& part, const uchar* reference, ByteBuffer* key);

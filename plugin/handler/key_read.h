@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// KeyRead: which columns a scan of an index is to read, and whether the index's entries have all of
-// them. Thread safety: the handler's.
+// KeyRead: which columns an index scan must read, and whether the index's entries have all of them.
+// Thread safety: the handler's.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace rowan {
 
 class KeyRead {
  public:
-  bool asked = false;   ///< the statement reads nothing but what the index has
+  bool asked = false;   ///< the statement reads only what the index has
   bool merges = false;  ///< its scan merges rows of several engine tables by computed columns
 
   /// `*from_entry` becomes false if the entries do not have them all.
@@ -26,7 +26,7 @@ class KeyRead {
 
 /// Whether the entries of an index hold every column that the statement reads.
 [[nodiscard]] bool IndexCoversRead(const TABLE& table, uint index);
-/// Whether an entry gives all that a row reference takes from the record.
+/// Whether an entry has all that a row reference takes from the record.
 [[nodiscard]] bool EntryHasRowReference(const TablePart& part);
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// KeyStatistics: how many rows share a key, as the server's table has it from a handler. Takes no
+// KeyStatistics: how many rows share a key, published by a handler in the server's table. Takes no
 // lock that writers hold. Thread safety: the handler's.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a recogniser (plugin/pushdown/counted_rows.h) asks of a handler for one statement: to count
 // the rows of some ranges of an index instead of delivering them, or to skip the first rows of a
-// scan, which is done by the visibility map where it knows enough (docs/visibility_map.md), and row
-// by row when the plan's condition turns out not to hold for a whole range. Thread safety: a plan
-// is constant once the handler has it; the functions are the handler's.
+// scan. The visibility map does that where it suffices (docs/visibility_map.md); else, when the
+// plan's condition does not hold for a whole range, it is done row by row. Thread safety: a plan is
+// constant once the handler has it; the functions are the handler's.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Item;
 namespace rowan {
 
 struct RowPlan {
-  /// Of the index's keys: [from, end), empty: no bound.
+  /// Keys of the index: [from, end); empty: no bound.
   struct Range {
     ByteBuffer from;
     ByteBuffer end;
@@ -29,25 +29,25 @@ struct RowPlan {
   Kind kind = Kind::kCount;
   uint key = MAX_KEY;  ///< the server's number; MAX_KEY: the rows themselves
   std::vector<Range> ranges;
-  /// Conditions on the rows, each of which holds for all rows between two for which it does; null:
-  /// none. Rows for which one does not hold do not count.
+  /// Conditions on the rows, each of which, if it holds for two rows, holds for all between them;
+  /// null: none. Rows for which one does not hold do not count.
   Item* condition = nullptr;
   Item* index_condition = nullptr;
   [[nodiscard]] bool has_condition() const {
     return condition != nullptr || index_condition != nullptr;
   }
 
-  // Of kSkip, which has one range.
+  // For kSkip, which has one range.
   uint64_t skip = 0;
   bool forward = true;
-  ha_rows* skipped_rows = nullptr;  ///< the number of skipped rows is added
+  ha_rows* skipped_rows = nullptr;  ///< the number of skipped rows is added to it
 };
 
 // REQUIRES: a scan of the plan's key is open and prepared.
 /// Adds the rows of all ranges to `*rows`.
 Status CountPlannedRows(const RowPlan& plan, TablePart* part, uint64_t* rows);
-/// To the first row after those that are skipped; what follows stays within the plan's range.
-/// `filter`: of the scan; null: none.
+/// Moves to the first row after the skipped ones; the scan stays within the plan's range. `filter`:
+/// the scan's; null: none.
 Status SkipPlannedRows(const RowPlan& plan, TablePart* part, EntryFilter* filter,
                        unsigned char* record);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Searches of SPATIAL indexes. The server asks with a bounding box and evaluates its own condition
-// on the rows it gets. Thread safety: the handler's.
+// Searches of SPATIAL indexes. The server passes a bounding box and evaluates its own condition on
+// the rows it gets. Thread safety: the handler's.
 #pragma once
 
 #include "plugin/handler/table_part.h"
@@ -9,21 +9,21 @@
 
 namespace rowan {
 
-/// HANDLER steps through any index and searches it by keys; a SPATIAL one has nothing to find that
-/// way, and InnoDB finds nothing either.
+/// HANDLER steps through any index and searches it by keys; in a SPATIAL one that finds nothing,
+/// like in InnoDB.
 void FindNothing(TableCursor* reader);
 
 struct BoxSearch {
-  const unsigned char* box = nullptr;  ///< as the server's keys have it
+  const unsigned char* box = nullptr;  ///< in the server's key format
   ha_rkey_function relation = HA_READ_MBR_INTERSECT;
   SpatialLocks locks = SpatialLocks::kNone;
 };
-/// The first row, of the index that the reader's scan is on. kUnsupported: there is no such search.
+/// Reads the first row from the index of the reader's scan. kUnsupported: there is no such search.
 Status SearchBoxes(const BoxSearch& search, TablePart* part, unsigned char* record);
-/// The first row of what is left to search, after the end of what was read. kEndOfRange.
+/// Reads the first row of the next part to search, after the end of the previous one. kEndOfRange.
 Status ReadNextBoxes(TablePart* part, unsigned char* record);
 
-/// How many rows a search finds. kUnsupported: `range`, which may be null, is not that of a box.
+/// How many rows a search finds. kUnsupported: `range`, which may be null, is no box.
 Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number,
                                const key_range* range);
 

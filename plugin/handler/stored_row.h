@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is stored of a row that is to be changed, where it may be something else than what was read.
+// The stored form of a row to be changed, where it may differ from what was read.
 // StoredRow: the server checks foreign keys and cascades between reading a row and changing it, and
 // a cascade can return to that very row (a row that refers to itself, or tables that refer to each
-// other): what the server hands over as the old row is then out of date.
-// StoredEntryFinder: what an expression gives may depend on settings of the session, such as
+// other): then what the server passes as the old row is out of date.
+// StoredEntryFinder: the value of an expression may depend on settings of the session, such as
 // time_zone; an index has what the session that wrote the row computed, and a session that changes
-// the row computes again which entry that was. If it is a different one, the row's entries are
-// searched for in the index. Thread safety: the handler's.
+// the row recomputes that entry. If it differs, the row's entries are searched for in the index.
+// Thread safety: the handler's.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ namespace rowan {
 
 class StoredRow {
  public:
-  /// As the reader of the server's rows reads them. All outlive it.
+  /// Reads rows as the reader of the server's rows does. All outlive it.
   StoredRow(TABLE* table, Table* engine_table, const RowCodec* codec);
 
-  /// Reads again the row that the server read last, as `read`. Its cursor is `reader` or this one,
-  /// that by whose off-page values those are recognized which stayed. kNotFound: a cascade has
-  /// deleted it.
+  /// Rereads the row that the server read last, as `read`. Its cursor is `reader` or this one,
+  /// whichever has the off-page values by which unchanged ones are recognised. kNotFound: a cascade
+  /// has deleted it.
   Status Read(const unsigned char* read, TableCursor* reader, Session* session, StoredRecord* row);
   void GiveBackBuffers() { cursor_.GiveBackBuffers(); }
 
@@ -44,7 +44,7 @@ class StoredEntryFinder final : public StoredEntries {
   explicit StoredEntryFinder(TableShare* share) : share_(*share) {}
 
   void SetSession(Session* session) { session_ = session; }
-  /// What searches have found out is not true for the next statement.
+  /// What searches have found does not hold for the next statement.
   void Forget() { search_.reset(); }
   Status Find(uint32_t index_number, Bytes key, std::vector<EncodedEntry>* entries) override;
 

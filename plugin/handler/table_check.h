@@ -9,9 +9,9 @@ class THD;
 
 namespace rowan {
 
-// Each returns what the server's administration takes, HA_ADMIN_OK and the like.
+// Each returns a code for the server's administration, HA_ADMIN_OK and the like.
 int AnalyzeTable(THD* thd, TablePart* part);
-/// Leaves the reader with the session and a mode of its own.
+/// Leaves the reader attached to the session, with a mode of its own.
 int CheckTable(THD* thd, TablePart* part, Session* session);
 
 }  // namespace rowan

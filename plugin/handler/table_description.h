@@ -15,20 +15,20 @@ class THD;
 
 namespace rowan {
 
-/// As many as InnoDB takes, so that a table can go either way.
+/// As many as in InnoDB, so that tables can move either way.
 inline constexpr uint32_t kColumnsMax = 1017;
 
-/// Ids and roots are left open; indexes in the order of the codec's index numbers.
+/// Ids and roots stay unset; indexes in the order of the codec's index numbers.
 TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name);
 
-/// "./db/table" as the server hands it over -> "db/table".
+/// "./db/table" as the server passes it -> "db/table".
 std::string CatalogName(const char* path);
 
 /// The value the new table's counter starts with; 0 = from the beginning.
 uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info);
 
-/// What the engine is to make of the server's definition. 0, or the handler error, raised.
-/// `former`: the engine's table that TRUNCATE replaces, whose words FULLTEXT indexes keep.
+/// The engine's definition for the server's. 0, or the handler error, raised. `former`: the
+/// engine's table that TRUNCATE replaces, whose words FULLTEXT indexes keep.
 int DescribeNewTable(THD* thd, TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
                      TableDef* definition, dd::Object_id former = dd::INVALID_OBJECT_ID);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableShare: what all handlers of one server table share: the engine's table and the codec
 // compiled from the table's definition, which also tells the engine where key parts end. Lives as
-// long as the server's TABLE_SHARE. Thread safety: constant after creation; what is reported once
-// may be asked by any thread.
+// long as the server's TABLE_SHARE. Thread safety: constant after creation; flags for reporting
+// once may be read by any thread.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace rowan {
 
 class TableShare : public Handler_share {
  public:
-  /// `settings`: what the table says about its statistics.
+  /// `settings`: the table's options for its statistics.
   TableShare(std::shared_ptr<Table> table, std::unique_ptr<TableCodec> codec,
              const Cardinalities::Settings& settings)
       : table_(std::move(table)), codec_(std::move(codec)) {
@@ -30,17 +30,16 @@ class TableShare : public Handler_share {
   /// shared.
   [[nodiscard]] bool discarded() const { return discarded_; }
   void SetDiscarded(bool discarded) { discarded_ = discarded; }
-  /// Why the file of a partition cannot be read, for which a stand-in was opened. Set before it is
-  /// shared.
+  /// Why the file of a partition with a stand-in cannot be read. Set before it is shared.
   [[nodiscard]] const Status& lost() const { return lost_; }
   void SetLost(Status why) { lost_ = why; }
-  /// The AUTO_INCREMENT counter is that of the rows: not of a partition whose file is lost, nor of
-  /// one that was discarded so. Set before it is shared.
+  /// True if the AUTO_INCREMENT counter matches the rows: not for a partition whose file is lost,
+  /// nor for one discarded in that state. Set before it is shared.
   [[nodiscard]] bool counted() const { return counter_known_ && lost_.ok(); }
   void SetCounterLost() { counter_known_ = false; }
-  /// True once for all handlers: report that entries differ from what expressions give now.
+  /// True once for all handlers: report that entries differ from the present values of expressions.
   [[nodiscard]] bool MayTellOfOtherSettings() { return !told_of_other_settings_.exchange(true); }
-  /// Rows can be read and changed.
+  /// True if rows can be read and changed.
   [[nodiscard]] bool readable() const { return !discarded_ && lost_.ok(); }
 
  private:
@@ -52,11 +51,11 @@ class TableShare : public Handler_share {
   std::atomic<bool> told_of_other_settings_{false};
 };
 
-/// Of an open engine table and what the server knows of it. kTableChanged: they differ.
+/// For an open engine table and the server's definition of it. kTableChanged: they differ.
 Result<std::unique_ptr<TableShare>> ShareOf(TABLE* table, std::shared_ptr<Table> opened);
-/// The same of one that is to be opened, with its AUTO_INCREMENT counter.
+/// The same for one to be opened, with its AUTO_INCREMENT counter.
 Result<std::unique_ptr<TableShare>> OpenShare(TABLE* table, TableId id);
-/// Writes to the log why the table cannot be opened; the handler error.
+/// Logs why the table cannot be opened; returns the handler error.
 int FailOpen(THD* thd, const char* name, Status status);
 
 }  // namespace rowan

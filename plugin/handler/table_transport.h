@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableTransport: an engine table that goes from one server to another (docs/export.md). FLUSH
-// TABLES ... FOR EXPORT writes a file of its rows next to the server's own files and removes it
-// again with UNLOCK TABLES; DISCARD TABLESPACE replaces a table by an empty one that no session may
-// use; IMPORT TABLESPACE fills a new one from such a file. All but the files is part of the
-// server's dictionary transaction. Thread safety: the thread that uses the table.
+// TableTransport: moves an engine table from one server to another (docs/export.md). FLUSH TABLES
+// ... FOR EXPORT writes a file of its rows next to the server's own files, which UNLOCK TABLES
+// removes; DISCARD TABLESPACE replaces a table by an empty one that no session may use; IMPORT
+// TABLESPACE fills a new one from such a file. All but the files is part of the server's dictionary
+// transaction. Thread safety: the thread that uses the table.
 #pragma once
 
 #include <memory>
@@ -18,19 +18,19 @@ namespace rowan {
 
 class TableTransport {
  public:
-  /// `share`: of the engine table, which has rows of `table`. Both outlive it.
+  /// `share`: of the engine table, which holds the rows of `table`. Both outlive it.
   TableTransport(TABLE* table, const TableShare* share);
 
   // Each returns 0, or the handler error.
-  /// Appends the name of the file to `files`, even of one that is not complete.
+  /// Appends the name of the file to `files`, even of an incomplete one.
   int Export(std::vector<std::string>* files);
-  /// `*id`: of the engine table in its place. `properties`: its private ones in the dictionary.
+  /// `*id`: of the engine table that replaces it. `properties`: its private ones in the dictionary.
   int DiscardOrImport(bool discard, dd::Properties* properties, uint64_t* id);
 
  private:
   Status WriteRows();
   Status Prepare();
-  /// What takes the table's place; errors may have been raised.
+  /// The table's replacement; errors may have been raised.
   Result<std::shared_ptr<Table>> MakeReplacement(bool discard);
   Result<std::unique_ptr<ExportReader>> OpenFile() const;
   Status Fill(ExportReader* reader, Table* target);
@@ -44,9 +44,9 @@ class TableTransport {
   RowTransport rows_;
 };
 
-/// At UNLOCK TABLES.
+/// For UNLOCK TABLES.
 void RemoveExports(std::vector<std::string>* files);
-/// DROP TABLE takes files with it that lie under its name.
+/// For DROP TABLE: removes the files under its name.
 void RemoveExportsOf(const char* name);
 
 }  // namespace rowan

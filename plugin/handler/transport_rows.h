@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowTransport: a table's rows as an exported file has them (docs/formats/export.md), and back.
-// Rows are encoded as in the table, except for the history that ALTERs left in it and the places of
-// off-page values. Thread safety: the thread that uses the table.
+// RowTransport: converts a table's rows to the form of an exported file (docs/formats/export.md),
+// and back. Rows are encoded as in the table, except for the history that ALTERs left in it and the
+// places of off-page values. Thread safety: the thread that uses the table.
 #pragma once
 
 #include <memory>
@@ -25,17 +25,16 @@ class RowTransport final : private RowCodec::BlobWriter, private RowCodec::BlobR
   /// Rows pass through the table's first record.
   explicit RowTransport(TABLE* table) : table_(table) {}
 
-  /// `own`: of the table as it is.
+  /// `own`: the table's current codec.
   Status Prepare(uint32_t page_size_bytes, const TableCodec& own);
   [[nodiscard]] ExportHeader Header() const;
-  /// Empty when rows of a file with this header are rows of the table; else a clause that says why
-  /// not.
+  /// Empty if the rows of a file with this header fit the table; else a clause that says why not.
   [[nodiscard]] std::string Difference(const ExportHeader& header) const;
-  /// Of a new table for the rows.
+  /// The definition of a new table for the rows.
   [[nodiscard]] TableDef Definition(const std::string& name) const;
   [[nodiscard]] const RowCodec& codec() const;
 
-  /// The row in the record. Its bytes are valid until the next call.
+  /// Packs the row in the record. The bytes are valid until the next call.
   Status Pack(Bytes key, ExportedRow* row);
   /// Puts the row into the record, which refers to bytes of it.
   Status Unpack(const ExportedRow& row);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ha_rowan_part: the handler of a partitioned table. Each partition (each subpartition where there
-// are some) is an engine table of its own, and the handler stands on one of them at a time: what is
-// done to rows is ha_rowan's code, run where Select() has moved to. Which partition comes next, how
-// ordered scans are merged and which partition a row belongs to is the server's Partition_helper.
+// ha_rowan_part: the handler of a partitioned table. Each partition (or subpartition, if there are
+// any) is its own engine table, and the handler works on one of them at a time: ha_rowan's code for
+// rows runs on the partition chosen by Select(). The server's Partition_helper decides which
+// partition comes next, how ordered scans are merged and which partition a row belongs to.
 //   ha_rowan_part_open.cc  open, close, moving      ha_rowan_part_ddl.cc   create, drop, exchange
 //   ha_rowan_part_rows.cc  reads and writes         ha_rowan_part_alter.cc changes of partitions
 //   ha_rowan_part_info.cc  statistics, administration
 //
-// A partition is touched when it is first used: its reader is made and given the statement. What a
-// statement leaves is cleaned up in the partitions that it touched, so that a statement on few of
+// A partition is touched when it is first used: its reader is made and given the statement.
+// Clean-up after a statement is limited to the partitions that it touched, so a statement on few of
 // many partitions costs what those few cost.
 // Row references are the partition's number in two bytes, then the row's within the partition.
-// Thread safety: as ha_rowan.
+// Thread safety: like ha_rowan.
 #pragma once
 
 #include <string>
@@ -117,7 +117,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
              dd::Table* table_def) override;
   int delete_table(const char* name, const dd::Table* table_def) override;
-  /// Of the partitions that the statement names, or of all.
+  /// For the partitions that the statement names, or for all.
   int discard_or_import_tablespace(bool discard, dd::Table* table_def) override;
   int rename_table(const char* from, const char* to, const dd::Table* from_def,
                    dd::Table* to_def) override;
@@ -144,11 +144,11 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int repair(THD* thd, HA_CHECK_OPT* options) override;
 
  private:
-  /// What the handler knows of a partition in addition to its place in it. Numbers of statements
-  /// and scans count from 1.
+  /// What the handler knows about a partition besides its place in it. Numbers of statements and
+  /// scans count from 1.
   struct Use {
-    uint64_t statement = 0;  ///< the last one that touched it
-    uint64_t scan = 0;       ///< the last one that was opened in it
+    uint64_t statement = 0;  ///< the last one to touch it
+    uint64_t scan = 0;       ///< the last one opened in it
     bool load_tried = false;
     std::vector<std::string> computed;  ///< see KeepComputed
   };
@@ -156,9 +156,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   // ha_rowan_part_open.cc
   Status OpenPartitions(const dd::Table* table_def);
   Status CompleteShare(PartitionedShare* share);
-  /// CHECK PARTITION and the like lock all partitions, and touch those that they name.
+  /// CHECK PARTITION and the like lock all partitions, but touch only those that they name.
   bool LeavesOut(THD* thd, uint part);
-  /// The handler works on a partition from now on.
+  /// From now on the handler works on this partition.
   void Select(uint part) {
     if (part != selected_) MoveTo(part);
     if (uses_[part].statement != statement_) Touch(part);
@@ -178,16 +178,16 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   void LeaveStatement();
 
   // ha_rowan_part_rows.cc
-  /// Select(), and opens the index scan there if it is not.
+  /// Select(), and opens the index scan there unless it is open.
   void SelectForScan(uint part);
   void CloseScans();
   void ReadWhatOrderNeeds();
-  /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
-  /// the key a place of their own: the field's one is overwritten with the next row computed.
+  /// Returns `error`. For a row read for a merge, gives values of virtual BLOB columns in the key a
+  /// place of their own: the next computed row overwrites the field's.
   int KeepComputed(int error, uchar* record);
   /// HA_ERR_END_OF_FILE: there is no such partition.
   int SampleFrom(uint part, RowSample* sample);
-  /// Rows with equal keys come in the order of their references from now on.
+  /// From now on rows with equal keys come in the order of their references.
   void SortByReference();
 
   // Partition_helper
@@ -229,14 +229,14 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
                              dd::Table* swap_table_def) override;
 
   // ha_rowan_part_ddl.cc
-  /// What a partition asks for and Rowan does not support.
+  /// Unsupported features that a partition asks for.
   static Refusal UnsupportedInPartitions(const partition_info& info);
   int ExportPartitions();
-  /// Where a new partition is to lie: where it wants to, or the whole table (empty: nowhere). As
-  /// ChooseDirectory.
+  /// Where to place a new partition: in its own directory or that of the whole table (empty: none).
+  /// As ChooseDirectory.
   static int PlacePartition(THD* thd, const std::string& of_table, dd::Partition* leaf,
                             TableDef* definition);
-  /// `definition` as of the whole table. The dictionary's partition gets the id.
+  /// `definition`: for the whole table. The dictionary's partition gets the id.
   static Result<std::shared_ptr<Table>> CreatePartition(Session* session, TableDef definition,
                                                         uint64_t auto_increment,
                                                         dd::Partition* leaf);
@@ -263,15 +263,15 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   PartitionedShare* partitions_ = nullptr;  ///< owned by the server's TABLE_SHARE
   std::vector<TablePart> parts_;            ///< by number
   std::vector<Use> uses_;
-  std::vector<uint> touched_;                ///< by the statement
-  std::vector<Field_blob*> computed_blobs_;  ///< of the keys that a scan merges by
+  std::vector<uint> touched_;                ///< those touched by the statement
+  std::vector<Field_blob*> computed_blobs_;  ///< in the keys that a scan merges by
   std::vector<uint> scanned_;                ///< index scans are open in them
   uint selected_ = 0;
   uint64_t statement_ = 1;
   uint64_t scan_ = 1;
   bool loading_ = false;       ///< ALTER TABLE copies into this table
-  bool scan_begins_ = false;   ///< the table scan has not read of this partition yet
-  bool write_failed_ = false;  ///< of the row written last
+  bool scan_begins_ = false;   ///< the table scan has not read from this partition yet
+  bool write_failed_ = false;  ///< for the row written last
   bool semi_consistent_ = false;
   bool preserves_fields_ = false;     ///< columns that are not read keep their values in the record
   std::vector<TablePart> new_parts_;  ///< during a change of partitions, by their new numbers

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PartitionedShare: what all handlers of one partitioned table share: the server's part of it
 // (names and the AUTO_INCREMENT counter) and the TableShare of each partition. Lives as long as the
-// server's TABLE_SHARE. Thread safety: constant after it was opened, except for the counter, which
-// has the server's mutex.
+// server's TABLE_SHARE. Thread safety: constant after opening, except for the counter, which has
+// the server's mutex.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +29,10 @@ class PartitionedShare : public Partition_share {
   [[nodiscard]] size_t count() const { return parts_.size(); }
   [[nodiscard]] TableShare* part(size_t number) const { return parts_[number].get(); }
   [[nodiscard]] Table* table(size_t number) const { return parts_[number]->table(); }
-  /// A partition whose AUTO_INCREMENT counter is not known, null if there is none: until it is
-  /// known, no value can be generated that the partition does not have.
+  /// A partition whose AUTO_INCREMENT counter is unknown, or null: until it is known, a generated
+  /// value could already exist there.
   [[nodiscard]] const TableShare* uncounted() const { return uncounted_; }
-  /// The next value as the partitions know it: above the largest that is or was in any of them
+  /// The next value according to the partitions: above the largest that is or was in any of them
   /// except uncounted ones.
   [[nodiscard]] uint64_t AutoIncrement() const {
     uint64_t next = 1;
