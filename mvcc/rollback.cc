@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// Between two windows a worker that helps waits for the next one, which comes in a millisecond.
+/// How long a helper waits between two windows; the next one comes within a millisecond.
 constexpr std::chrono::milliseconds kHelpWait{5};
 
 /// Kept per thread so that a warm worker does not allocate.
@@ -103,7 +103,7 @@ Status Rollback::RollBackSlice(Txn* txn, const UndoSlice& slice, WorkBudget* bud
   const size_t size = scratch.bytes.size();
   UndoRecordInPage record;
   for (size_t end = size; end != 0; end -= record.length) {
-    // The window has parsed these records: no other lengths can be here.
+    // The window has parsed these records: no other lengths are possible here.
     const size_t length = LoadLe<uint16_t>(scratch.bytes.data() + end - 2);
     ROWAN_CHECK(length <= end && ParseUndoRecord(scratch.bytes.data(), end - length, end, &record));
     if (record.rolled_back) continue;

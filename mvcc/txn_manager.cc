@@ -13,8 +13,8 @@
 namespace rowan {
 namespace {
 
-/// One control file update per million writing transactions. A restart skips what is left of a
-/// chunk: 48 bits last for 2^28 restarts.
+/// One control file update per million writing transactions. A restart skips the rest of a chunk:
+/// 48 bits last for 2^28 restarts.
 constexpr uint64_t kIdsPerReservation = uint64_t{1} << 20;
 
 /// CSNs used by transactions that already ran when a chunk of ids was reserved.
@@ -23,7 +23,7 @@ constexpr uint64_t kCsnHeadRoom = uint64_t{1} << 20;
 /// Ids walked over by one refresh: a millisecond at most, when a long transaction ended.
 constexpr uint64_t kRefreshSteps = uint64_t{1} << 20;
 
-/// Outcomes in the ring's overflow map before a look at what can go.
+/// Outcomes in the ring's overflow map before it is pruned.
 constexpr uint64_t kOverflowPrune = 4096;
 
 constexpr uint64_t kNanosPerMilli = 1'000'000;
@@ -80,7 +80,7 @@ void TxnManager::OpenSnapshot(Txn* txn) {
   TxnId low_txn;
   Csn csn;
   do {
-    // low_txn first: what had finished by then has a CSN below the one read afterwards.
+    // low_txn first: transactions finished by then have CSNs below the one read afterwards.
     low_txn = ring_.low_txn();
     csn = Csn(next_csn_.load(std::memory_order_seq_cst));
   } while (!snapshots_.Publish(slot, low_txn, csn));
@@ -131,7 +131,7 @@ void TxnManager::RefreshHorizon() {
   ROWAN_DCHECK(low_txn <= NextTxnId());
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
   RaiseTo(&visible_to_all_, low_txn.value());
-  // Before anything is forgotten that snapshots do not see, and after all with a CSN below `csn`.
+  // Before outcomes that snapshots do not see are forgotten, after all with a CSN below `csn`.
   forgotten_seen_below_.store(LeastHighTxn(NextTxnId()).value(), std::memory_order_seq_cst);
   horizon_must_move_ = looking_ahead_ != 0 && csn > PurgeHorizon();
   if (!horizon_must_move_) RaiseTo(&purge_horizon_, csn.value());
@@ -194,7 +194,7 @@ Status TxnManager::AssignId(Txn* txn) {
   });
   if (!announced.ok()) return GiveIdBack(txn, announced);
   if (reserve_soon) {
-    // Half a chunk is left: a failure comes back to whoever finds none left.
+    // Half a chunk is left: a failure returns to the thread that finds none left.
     ReserveIds().Ignore();
   }
   if (ring_.overflow_size() > kOverflowPrune && (id.value() % kOverflowPrune) == 0) {
@@ -251,7 +251,7 @@ void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
 void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
   ROWAN_DCHECK(txn->undo.empty() && txn->undo.records == 0);
   if (txn->undo.stream != nullptr) streams()->Release(txn);
-  // No row carries the id: nobody will ever ask how it ended.
+  // No row carries the id: its outcome is never asked for.
   End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)), state == TxnState::kCommitted);
   Reset(txn, state);
 }
@@ -289,7 +289,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   txn->commit_lsn = end.value();
   const Status ended = EndForCertain(txn, [&] {
     End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
-    // What cannot be removed now is garbage until its table goes: nobody sees it.
+    // What cannot be removed now is garbage until its table is dropped: nothing sees it.
     if (temporary_) {
       WorkBudget budget = BudgetOf(*txn);
       OrOutOfMemory([&] { return purge_.PurgeOwn(txn, &budget); }).Ignore();
@@ -311,7 +311,7 @@ Status TxnManager::EndForCertain(const Txn* txn, FunctionRef<void()> end) {
     return Status::Ok();
   });
   if (ended.ok()) return ended;
-  // Its end is in the log, and others would wait for it for ever.
+  // Its end is in the log, and others would wait for it forever.
   LogError("Memory ran out at the end of transaction {}.", txn->txn_id().value());
   log_->Stop("memory ran out at the end of a transaction");
   return Status(Code::kStopped);
@@ -356,7 +356,7 @@ Status TxnManager::CommitPrepared(const std::string& xid, Durability durability)
 
 Status TxnManager::CommitAdopted(Txn* txn, Durability durability) {
   if (reserve_) {
-    // It takes a CSN, but asked for no id in this run: the next start must know better.
+    // It takes a CSN, but took no id in this run: the next start must know of it.
     const Status status = ReserveIds();
     if (!status.ok()) return status;
   }
@@ -373,7 +373,7 @@ Status TxnManager::RollbackPrepared(const std::string& xid) {
 std::vector<TxnInfo> TxnManager::Describe() const {
   std::vector<TxnInfo> infos;
   writers_.ForEach([&](Txn* txn) {
-    // The owner goes on meanwhile: each figure is right at some moment.
+    // The owner runs on meanwhile: each figure is right at some moment.
     infos.push_back(
         {.id = txn->txn_id(),
          .thread = txn->thread.load(std::memory_order_relaxed),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Prepared transactions that go on without their session, or under another XID.
+// Prepared transactions that continue without their session, or under another XID.
 #include <string>
 #include <utility>
 

@@ -13,18 +13,18 @@ bool TxnManager::IsSeenByAll(TxnId writer) const {
   if (writer < VisibleToAll()) return true;
   const TxnOutcome outcome = ring_.Find(writer);
   if (outcome.state() != TxnOutcome::kCommitted) return false;
-  // Looked at after the ring: one that meets a forgotten id meets the bound that came before it.
+  // Read after the ring: a thread that finds an id forgotten sees the bound set before.
   if (outcome.csn() == Csn(0)) {
     return writer.value() < forgotten_seen_below_.load(std::memory_order_seq_cst);
   }
   // The horizon is published before purge acts on it, and both look under the same leaf latch, so
-  // "not below the horizon" here means that purge has yet to come.
+  // "not below the horizon" here means that purge is yet to come.
   return outcome.csn() < PurgeHorizon();
 }
 
 TxnId TxnManager::LeastHighTxn(TxnId next) const {
   TxnId least = next;
-  // Of one that is being opened it is the greatest id still, and nothing it cares for is forgotten.
+  // For one being opened it is still the greatest id, and nothing that matters to it is forgotten.
   for (const Snapshot& snapshot : open_snapshots_) least = std::min(least, snapshot.high_txn);
   ROWAN_DCHECK(least <= next);
   return least;
@@ -39,7 +39,7 @@ void TxnManager::PruneOutcomes(Csn announced) {
   std::vector<Snapshot>& open = open_snapshots_;
   ROWAN_DCHECK(std::is_sorted(open.begin(), open.end(),
                               [](const Snapshot& a, const Snapshot& b) { return a.csn < b.csn; }));
-  // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
+  // A snapshot asks for ids below its high_txn; only outcomes not before its CSN matter to it.
   for (size_t i = 1; i < open.size(); ++i) {
     open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
   }
@@ -62,8 +62,8 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget
   if ((more.ok() && more.value()) || HistoryLength() == 0) return more;
   OldSnapshots old;
   if (!BeginLookAhead(&old)) return more;
-  // A read of an optimistic transaction has to meet what it does not see, to know who wrote it;
-  // the snapshot of one that begins now is younger than those in `old`.
+  // A read of an optimistic transaction must meet what it does not see, to know its writer; the
+  // snapshot of one that begins now is younger than those in `old`.
   if (serial_.size() == 0) {
     const Result<bool> ahead = purge_.LookAhead(worker, workers, old, budget);
     // An earlier failure is returned after everything was tried.

@@ -13,7 +13,7 @@
 namespace rowan {
 namespace {
 
-/// Pauses before a rollback that failed is tried again: doubled each time, so often at most.
+/// Pauses before a failed rollback is retried: doubled each time, up to a limit.
 constexpr uint64_t kFirstRetryNanos = 100'000'000;
 constexpr uint32_t kRetryDoublingsMax = 9;
 
@@ -38,8 +38,8 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   if (txn->undo.records <= position.records) return Status::Ok();
   ROWAN_DCHECK(txn->is_writer() && !txn->rollback.shared);
   ROWAN_DCHECK(txn->state == TxnState::kActive);
-  // What was inserted was seen to be free, and others may take it from here on: that time is the
-  // latest for an optimistic transaction's snapshot.
+  // Inserts found their keys free, and others may take these from here on: this is the latest time
+  // for an optimistic transaction's snapshot.
   if (txn->serial != nullptr) OpenSnapshot(txn);
   txn->leaves_savepoint.store(false, std::memory_order_seq_cst);
   if (txn->session_ends.load(std::memory_order_seq_cst)) txn->leaves_savepoint = true;
@@ -65,7 +65,7 @@ void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
             txn.txn_id().value(), ShuttingDown() ? "after the next start" : "in the background",
             txn.undo.records);
   } else if (!reason.Is(Code::kStopped) && txn.rollback.failed.failures == 0) {
-    // Of the tries that follow only the one that succeeds is told.
+    // Of the retries only the successful one is logged.
     LogError(
         "Rolling back transaction {} failed when {} undo records were left: {}. Its rows stay "
         "locked. {}",
@@ -82,7 +82,7 @@ void TxnManager::Detach(Txn* txn, Status reason) {
   ROWAN_DCHECK(id != kNoTxn && !reason.ok());
   ROWAN_DCHECK(!txn->undo.empty() && !txn->rollback.shared);
   LogFailedRollback(*txn, reason);
-  // Left by a session: nothing is in the way of the rest.
+  // Left by a session: nothing prevents the rest.
   const bool goes_on = reason.Is(Code::kInterrupted) && !ShuttingDown();
   const uint32_t failures = txn->rollback.failed.failures;
   const uint64_t pause_nanos = kFirstRetryNanos << std::min(failures, kRetryDoublingsMax);
@@ -119,13 +119,13 @@ Status TxnManager::Rollback(Txn* txn) {
 }
 
 Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
-  // By a shutdown or a kill: the rest is undone for certain.
+  // By a shutdown or a kill: the rest will certainly be undone.
   const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
   const Status ended = EndForCertain(txn, [&] { EndRollback(txn, undone); });
   if (!ended.ok()) return ended;
   Reset(txn, TxnState::kRolledBack);
   if (!undone.ok() && !left) return undone;
-  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
+  // The coordinator forgets the transaction now: after a crash it must not reappear as prepared.
   return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
 }
 
@@ -169,7 +169,7 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   Status status = shared.status;
   const bool was_prepared = txn != nullptr && txn->state == TxnState::kPrepared;
   if (shared.txn != nullptr) txn = std::move(shared.txn);
-  if (txn == nullptr) return true;  // others are at it
+  if (txn == nullptr) return true;  // other workers do
   if (shared.units == 0) {
     status = OrOutOfMemory([&] { return rollback_.Everything(txn.get(), budget); });
   }
@@ -181,7 +181,7 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   status = FinishRollback(txn.get(), status, was_prepared);
   ROWAN_DCHECK(losers_.load(std::memory_order_relaxed) != 0);
   losers_.fetch_sub(1, std::memory_order_relaxed);
-  // Damage was logged, and the transaction is detached once more: go on with the next one.
+  // Damage was logged, and the transaction is detached once more: continue with the next one.
   if (status.Is(Code::kStopped)) return status;
   return true;
 }

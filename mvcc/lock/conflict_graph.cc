@@ -15,8 +15,8 @@ uint64_t CommitTime(const SerialTxn& txn) {
 }
 bool IsOpen(const SerialTxn& txn) { return CommitTime(txn) == SerialTxn::kNever; }
 bool IsDoomed(const SerialTxn& txn) { return txn.doomed.load(std::memory_order_relaxed); }
-/// It writes nothing, so it could only be T1, and of its snapshot that is out of the question: no
-/// edge of it matters.
+/// It writes nothing, so it could only be T1, which its snapshot rules out: none of its edges
+/// matters.
 bool IsSafe(const SerialTxn& txn) { return txn.safe.load(std::memory_order_relaxed); }
 
 ConflictSummary::Writer AsWriter(const SerialTxn& txn) {
@@ -110,7 +110,7 @@ SerialTxn* ConflictGraph::Adopt(TxnId id) {
 void ConflictGraph::NoteSnapshot(SerialTxn* txn) {
   const MutexLock lock(&mutex_);
   ROWAN_DCHECK(IsOpen(*txn));
-  // After the snapshot: what it shows was prepared by now.
+  // After the snapshot: all that it shows is prepared by now.
   txn->snapshot_time = time_;
 }
 
@@ -224,7 +224,7 @@ void ConflictGraph::Doom(SerialTxn* txn) {
   Move(txn, &harmless_);
 }
 
-/// It has ended, or will not commit.
+/// REQUIRES: it has ended, or will not commit.
 void ConflictGraph::DropEdges(SerialTxn* txn) {
   const bool committed = !IsOpen(*txn);
   for (SerialTxn* reader : txn->readers) reader->writers.erase(txn);
@@ -244,7 +244,7 @@ void ConflictGraph::TellWatchers(SerialTxn* txn, bool committed) {
   steps_ += txn->watchers.size();
   for (SerialTxn* watcher : txn->watchers) {
     watcher->watched.erase(txn);
-    // With such an edge this one stands between the watcher and a third that its snapshot shows.
+    // With such an edge this one is between the watcher and a third one that its snapshot shows.
     if (committed && txn->earliest_out <= watcher->snapshot_time) watcher->never_safe = true;
     if (!watcher->watched.empty() || watcher->never_safe || IsDoomed(*watcher)) continue;
     watcher->safe.store(true, std::memory_order_release);
@@ -328,7 +328,7 @@ SerialTxn* ConflictGraph::Summarise(SerialTxn* summary) {
   if (txn->id == kNoTxn) return txn;
   by_id_.erase(txn->id.value());
   ConflictSummary::Writer facts = AsWriter(*txn);
-  // A third that was prepared after this commit is of no importance.
+  // A third one prepared after this commit does not matter.
   if (facts.earliest_out > facts.commit_time) facts.earliest_out = SerialTxn::kNever;
   summary_.Add(txn->id, facts);
   summary_bytes_.store(summary_.memory_bytes(), std::memory_order_relaxed);

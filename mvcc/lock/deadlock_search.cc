@@ -11,7 +11,7 @@
 namespace rowan {
 namespace {
 
-/// Of one transaction in the report of a deadlock.
+/// Locks of one transaction in the report of a deadlock.
 constexpr size_t kLocksReported = 8;
 
 /// A blocker whose own expansion reaches everything before it that could block the same waiter.
@@ -22,7 +22,7 @@ bool SpeaksForThoseBefore(const LockRequest* blocker) {
          !owner->locks.chosen_as_victim.load(std::memory_order_relaxed);
 }
 
-/// What a rollback throws away: changes, and rows that were found and locked.
+/// Work that a rollback discards: changes, and rows found and locked.
 uint64_t WorkDone(const Txn& txn) {
   constexpr uint64_t kUndoBytesPerLock = 32;  // about the undo record of a small change
   return txn.undo.bytes + kUndoBytesPerLock * txn.locks.count();
@@ -106,7 +106,7 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
   ++last_.number;
   last_.unix_seconds = std::time(nullptr);
   last_.members.clear();
-  // From the end of the walk to its start, turned round: each waits for the next one.
+  // From the end of the walk to its start, reversed: each waits for the next one.
   for (size_t node = last;; node = nodes_[node].parent) {
     const Txn& txn = *nodes_[node].txn;
     last_.members.insert(last_.members.begin(), {.id = txn.txn_id(),
@@ -120,8 +120,8 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
 }
 
 bool DeadlockSearch::Resolve(Txn* txn) {
-  // A transaction without locks keeps nobody waiting: it can be in no cycle. Whoever makes one of
-  // its implicit locks explicit publishes itself after that, and then finds us.
+  // A transaction without locks blocks none: it is in no cycle. A thread that makes one of its
+  // implicit locks explicit publishes itself afterwards, and then finds us.
   const LockRequest* newest = txn->locks.newest.load(std::memory_order_acquire);
   if (newest == txn->locks.waiting_for.load(std::memory_order_relaxed) &&
       txn->locks.request_count.load(std::memory_order_relaxed) == 1) {

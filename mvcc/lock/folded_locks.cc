@@ -11,7 +11,7 @@ namespace {
 
 /// A range with two keys of usual length, and its share of the allocator's overhead.
 constexpr uint64_t kKeyRangeMemoryBytes = sizeof(KeyRange) + 64;
-/// In each shard, in which nothing may be locked any more.
+/// Per shard, indexes kept though nothing may be locked in them any more.
 constexpr size_t kIndexesKept = 4;
 
 bool Touches(const KeyRange& range, const RangePiece& piece) {
@@ -30,7 +30,7 @@ void Forget(std::vector<Element>* elements, Element element) {
 }  // namespace
 
 FoldedLocks::~FoldedLocks() {
-  // What is left belongs to transactions that nobody ends any more, as prepared ones at a shutdown.
+  // The rest belongs to transactions that are never ended, such as prepared ones at a shutdown.
   for (const Shard& shard : shards_) {
     for (const std::unique_ptr<IndexLocks>& locks : shard.indexes) {
       for (const FoldedHoldings* holdings : locks->holdings) {
@@ -124,7 +124,7 @@ void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMod
   memory_bytes_.fetch_add(kKeyRangeMemoryBytes, std::memory_order_relaxed);
 }
 
-/// True when an end moved. REQUIRES: they touch.
+/// True if an end moved. REQUIRES: they touch.
 bool FoldedLocks::Grow(IndexLocks* locks, KeyRange* range, const RangePiece& piece) {
   ROWAN_DCHECK(Touches(*range, piece));
   bool moved = false;
@@ -224,7 +224,7 @@ void FoldedLocks::Release(Txn* txn) {
 }
 
 void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
-  // So many at a time that nobody who checks an insert waits long.
+  // Few enough at a time that no check of an insert waits long.
   constexpr size_t kRangesPerHold = 64;
   for (bool done = false; !done;) {
     const ExclusiveLatchGuard guard(&shard->latch);
@@ -240,7 +240,7 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
     ROWAN_DCHECK(CountOf(holdings->index).load(std::memory_order_relaxed) != 0);
     ROWAN_DCHECK(holdings->range_count == 0);
     CountOf(holdings->index).fetch_sub(1, std::memory_order_release);
-    // Where one transaction locked something, the next one does soon: a few stay without holdings.
+    // Where one transaction locked something, the next one soon does: keep a few without holdings.
     if (!locks->holdings.empty() || shard->indexes.size() <= kIndexesKept) continue;
     const auto place = std::find_if(shard->indexes.begin(), shard->indexes.end(),
                                     [&](const auto& known) { return known.get() == locks; });

@@ -53,7 +53,7 @@ void KeyRangeTree::RotateUp(KeyRange* node) {
 
 void KeyRangeTree::Insert(KeyRange* range) {
   ROWAN_DCHECK(range->unbounded || range->low <= range->high);
-  // xorshift: any spread will do, nobody chooses priorities by will.
+  // xorshift: any spread will do, as priorities cannot be chosen from outside.
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
@@ -87,7 +87,7 @@ void KeyRangeTree::Remove(KeyRange* range) {
 }
 
 void KeyRangeTree::EndMoved(KeyRange* range) {
-  // Where another range reaches further still, it does so in all nodes above.
+  // If another range reaches further, it also does in all nodes above.
   for (KeyRange* above = range; above != nullptr; above = above->parent) {
     if (above->furthest == range) continue;
     if (!EndsSooner(*above->furthest, *range)) return;

@@ -11,8 +11,8 @@ namespace rowan {
 namespace {
 
 constexpr uint64_t kBucketsMin = uint64_t{1} << 10;
-/// 8 MiB, for short chains with a million entries. There are rarely as many, however much memory
-/// locks may take: a transaction folds those above a thousand or two.
+/// 8 MiB, for short chains with a million entries. There are rarely that many, however large the
+/// memory limit: a transaction folds those above a thousand or two.
 constexpr uint64_t kBucketsMax = uint64_t{1} << 18;
 /// One bucket (32 bytes) per four requests of a full table: short chains, a tenth of its memory.
 constexpr uint64_t kMemoryPerBucket = 4 * sizeof(LockRequest);
@@ -138,7 +138,7 @@ void LockBucket::GrantWaiters(LockKey key, bool record, bool gap, WakeList* wake
     if (granted.Blocks(request->owner, request->mode, request->kind) ||
         (!past_waiting && waiting.Blocks(request->owner, request->mode, request->kind))) {
       waiting.Add(request->owner, request->mode, request->kind);
-      // Nothing but insert intentions gets past a blocked exclusive request.
+      // Only insert intentions get past a blocked exclusive request.
       if (!gap && !request->upgrade && request->mode == LockMode::kExclusive &&
           HasRecordPart(request->kind)) {
         return;

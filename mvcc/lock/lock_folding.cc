@@ -7,11 +7,11 @@
 namespace rowan {
 namespace {
 
-/// The newest locks keep their entries: those of rows that a READ COMMITTED statement may still
-/// unlock, one for each table of a join and some more.
+/// The newest locks keep their entries: a READ COMMITTED statement may still unlock their rows, one
+/// for each table of a join and some more.
 constexpr uint32_t kNewestKept = 64;
-/// A transaction with fewer locks is never refused, so that one with very many takes nobody else's
-/// locks away. 512 KiB of entries at most.
+/// A transaction with fewer locks is never refused, so one with very many does not starve the
+/// others. 512 KiB of entries at most.
 constexpr uint64_t kNeverRefused = 8192;
 
 void CountFolded(Txn* txn, uint64_t records) {

@@ -10,7 +10,7 @@
 namespace rowan {
 namespace {
 
-/// 64 KiB: large enough that growing is rare, small enough for a cap to be meant seriously.
+/// 64 KiB: large enough that growing is rare, small enough for a cap to be meaningful.
 constexpr size_t kSlabRequests = 1024;
 
 }  // namespace

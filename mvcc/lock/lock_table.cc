@@ -45,7 +45,7 @@ void LockTable::Remove(LockRequest* request) {
 
 Status LockTable::Prepare(Txn* txn) {
   if (txn->rollback.required != Code::kOk) return Status(txn->rollback.required);
-  // A caller that started over instead of waiting.
+  // Left by a caller that started over instead of waiting.
   if (LockRequest* stale = std::exchange(txn->locks.queued, nullptr)) Remove(stale);
   return folding_.FoldOld(txn);
 }
@@ -58,10 +58,10 @@ FoldedLocks::Own LockTable::Unfold(LockBucket* bucket, const LockAttempt& attemp
     const LockKind kind = intention ? LockKind::kGap : LockKind::kRecord;
     ROWAN_DCHECK(LocksConflict(mode, held, attempt.mode, attempt.kind));
     scan->granted.Add(owner, mode, kind);
-    if (attempt.policy != WaitPolicy::kWait) return;  // refused, nobody will queue
+    if (attempt.policy != WaitPolicy::kWait) return;  // refused, so it does not queue
     if (bucket->FindCovering(owner, attempt.target, mode, kind) != nullptr) return;
     LockRequest* request = NewRequest(owner, attempt.target, mode, kind, MemoryCap::kPassed);
-    request->holds = UINT8_MAX;  // the folded lock stays: no Unlock takes this back
+    request->holds = UINT8_MAX;  // the folded lock stays: Unlock does not undo this
     bucket->AddGranted(request);
   };
   return folded_.LookAt(attempt.txn, attempt.target, attempt.mode, attempt.kind, make_entry);
@@ -118,7 +118,7 @@ Status LockTable::LockScanned(Txn* txn, const LockTarget& target, LockMode mode,
   LockBucket* bucket = buckets_.Of(target);
   const ExclusiveLatchGuard guard(&bucket->latch);
   ROWAN_DCHECK(piece.unbounded || CompareBytes(piece.low, piece.high) <= 0);
-  // Our own ranges need no look: whatever they hold of the record joins the piece.
+  // Our own ranges need no check: whatever they hold of the record joins the piece.
   if (bucket->first.load(std::memory_order_relaxed) != nullptr ||
       folded_.AnyOfOthers(txn, target.index)) {
     bool covered = false;
@@ -148,7 +148,7 @@ void LockTable::AddImplicit(Txn* owner, LockKey key) {
   if (!covered) {
     request = NewRequest(owner, key, LockMode::kExclusive, LockKind::kRecord, MemoryCap::kPassed);
   }
-  request->holds = UINT8_MAX;  // the row itself carries the lock: no Unlock takes it back
+  request->holds = UINT8_MAX;  // the row carries the lock: Unlock does not undo it
   if (!covered) bucket->AddGranted(request);
 }
 
@@ -162,7 +162,7 @@ void LockTable::DropImplicit(Txn* owner, const LockTarget& target) {
     request = bucket->FindCovering(owner, target, LockMode::kExclusive, LockKind::kRecord);
     if (request == nullptr) return;
     if (folded_.AnyIn(target.index)) {
-      // The entry may be the unfolded part of what has to stay (invariant 5).
+      // The entry may be the unfolded part of a lock that must stay (invariant 5).
       const auto pass_over = [](Txn*, LockMode, LockKind) {};
       const FoldedLocks::Own own =
           folded_.LookAt(owner, target, LockMode::kExclusive, LockKind::kRecord, pass_over);
@@ -187,7 +187,7 @@ bool LockTable::Conflicts(const Txn* txn, const LockTarget& target, LockMode mod
       }
     }
   }
-  // Behind the queue: what its owner folds meanwhile is found here before it is gone there.
+  // After the queue: what its owner folds meanwhile is found here before it is gone there.
   if (kind == LockKind::kUniqueValue || !folded_.AnyOfOthers(txn, target.index)) return false;
   bool conflict = false;
   folded_.LookAt(txn, target, mode, kind, [&](Txn*, LockMode, LockKind) { conflict = true; });
@@ -211,7 +211,7 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
 
 void LockTable::ReleaseAll(Txn* txn) {
   txn->locks.queued = nullptr;
-  // First what others make entries of: none is added after the last one is removed.
+  // First the folded locks, of which others make entries: none is added after the last is removed.
   if (txn->locks.folded != nullptr) folded_.Release(txn);
   while (LockRequest* request = txn->locks.newest.load(std::memory_order_acquire)) {
     Remove(request);
@@ -220,14 +220,14 @@ void LockTable::ReleaseAll(Txn* txn) {
   ROWAN_DCHECK(txn->locks.waiting_for.load(std::memory_order_relaxed) == nullptr);
   ROWAN_DCHECK(txn->locks.request_count.load(std::memory_order_relaxed) == 0);
   txn->locks.fold_at = kFoldAtFirst;
-  txn->rollback.required = Code::kOk;  // it is through
+  txn->rollback.required = Code::kOk;  // it is done
 }
 
 void LockTable::HandOver(Txn* from, Txn* to) {
   ROWAN_DCHECK(from != to && from->txn_id() == to->txn_id());
   ROWAN_DCHECK(to->locks.folded == nullptr && to->locks.queued == nullptr);
   if (LockRequest* stale = std::exchange(from->locks.queued, nullptr)) Remove(stale);
-  // First, as in ReleaseAll: nobody makes an entry for `from` from here on.
+  // First, as in ReleaseAll: from here on no entry is made for `from`.
   if (from->locks.folded != nullptr) folded_.Release(from);
   while (LockRequest* request = from->locks.newest.load(std::memory_order_acquire)) {
     LockBucket* bucket = buckets_.Of(request->key);
@@ -273,8 +273,8 @@ std::vector<LockWaitInfo> LockTable::DescribeWaits(size_t count_max) const {
   return infos;
 }
 
-// Each bucket is looked at under its latch, one after the other: the picture as a whole is not of
-// one instant.
+// Each bucket is read under its latch, one after another: the whole is not a snapshot of one
+// instant.
 std::vector<LockInfo> LockTable::Describe(size_t count_max) const {
   std::vector<LockInfo> infos;
   for (LockBucket& bucket : buckets_) {

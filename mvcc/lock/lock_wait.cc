@@ -46,7 +46,7 @@ Status LockWait::Sleep(Txn* txn, LockRequest* request) {
       search_interval *= 2;
       next_search = now + search_interval;
     }
-    // Nobody wakes those who wait for rows of a rollback that a shutdown has left.
+    // Waiters for rows of a rollback that a shutdown stopped are never woken.
     const uint64_t next_look = std::min(next_search, now + kNanosPerSecond);
     SleepOnce(request, word, std::min(deadline, next_look) - now);
   }
@@ -60,7 +60,7 @@ void LockWait::SleepOnce(LockRequest* request, uint32_t word, uint64_t nanos) co
 
 Status LockWait::Finish(Txn* txn, LockRequest* request, Status verdict) {
   {
-    // Behind this no search knows us any more, and nobody is about to wake `request`.
+    // After this no search knows us any more, and no thread is about to wake `request`.
     const MutexLock lock(&graph_mutex_);
     txn->locks.waiting_for.store(nullptr, std::memory_order_relaxed);
     txn->locks.chosen_as_victim.store(false, std::memory_order_relaxed);
@@ -69,7 +69,7 @@ Status LockWait::Finish(Txn* txn, LockRequest* request, Status verdict) {
   WakeList wakes;
   {
     ExclusiveLatchGuard guard(&bucket->latch);
-    // The grant wins over everything that came at the same moment.
+    // The grant wins over everything that happened at the same moment.
     if (request->granted()) verdict = Status::Ok();
     if (verdict.ok() && request->kind != LockKind::kInsertIntention) return verdict;
     bucket->Remove(request, &wakes);
@@ -109,7 +109,7 @@ void LockWait::Interrupt(Txn* txn) {
 
 void LockWait::SetReplicaWorker(Txn* txn, void* worker) {
   if (txn->locks.replica_worker == worker) return;
-  // Who reports it at this moment holds this mutex: the old worker may go when we are through.
+  // A thread that reports it now holds this mutex: afterwards the old worker may go.
   const MutexLock lock(&graph_mutex_);
   txn->locks.replica_worker = worker;
 }

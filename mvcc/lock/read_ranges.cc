@@ -13,7 +13,7 @@
 namespace rowan {
 namespace {
 
-/// A range with two keys of usual length, its place among its reader's ones, and its share of the
+/// A range with two keys of usual length, its place among its reader's, and its share of the
 /// allocator's overhead.
 constexpr uint64_t kRangeMemoryBytes = sizeof(ReadRange) + 128;
 
@@ -28,7 +28,7 @@ size_t SharedPrefix(std::string_view one, std::string_view other) {
   return shared;
 }
 
-/// The eight bytes of the key from `from` on, as a number that sorts alike.
+/// The eight bytes of the key from `from` on, as a number with the same order.
 uint64_t NumberAt(std::string_view key, size_t from) {
   uint64_t number = 0;
   for (size_t i = from; i < from + sizeof(number); ++i) {
@@ -37,10 +37,10 @@ uint64_t NumberAt(std::string_view key, size_t from) {
   return number;
 }
 
-/// Between a range and the one before it.
+/// The gap between a range and the one before it.
 struct Gap {
   uint64_t width = 0;
-  size_t shared_prefix = 0;  ///< of keys as near as that, those that begin alike are nearer
+  size_t shared_prefix = 0;  ///< among equal distances, a longer shared prefix is nearer
   ReadRange* right = nullptr;
 
   bool operator<(const Gap& other) const {
@@ -50,7 +50,7 @@ struct Gap {
 
 std::vector<Gap> GapsOf(const ReadHoldings& holdings) {
   ROWAN_DCHECK(!holdings.ranges.empty());
-  // What all keys begin with tells nothing.
+  // The prefix shared by all keys tells nothing.
   const size_t common =
       SharedPrefix(holdings.ranges.begin()->first, holdings.ranges.rbegin()->first);
   std::vector<Gap> gaps;
@@ -84,7 +84,7 @@ ReadHoldings* ReadRanges::MakeHoldings(Shard* shard, SerialTxn* reader, IndexId 
     *reads = Find(*shard, index);
     return known->second;
   }
-  // If memory runs out, nothing half-made is left.
+  // If memory runs out, no partial state remains.
   auto made = std::make_unique<ReadHoldings>();
   made->reader = reader;
   made->index = index;
@@ -193,7 +193,7 @@ void ReadRanges::AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiec
     range->high = AsText(piece.high);
     range->unbounded = piece.unbounded;
   }
-  // What the range meets now becomes part of it.
+  // Ranges that it now meets become part of it.
   while (after != ranges.end() &&
          (range->unbounded || CompareBytes(AsBytes(after->second->low), piece.high) <= 0)) {
     ReadRange* met = after->second;

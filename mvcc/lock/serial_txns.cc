@@ -34,7 +34,7 @@ Result<bool> SerialTxns::MustNote(Txn* txn) {
   ROWAN_DCHECK(txn->serial != nullptr);
   if (txn->serial->doomed.load(std::memory_order_acquire)) return Refuse(txn);
   if (!txn->serial->safe.load(std::memory_order_acquire)) return true;
-  End(txn, false);  // as if it had never been
+  End(txn, false);  // as if it had never existed
   return false;
 }
 
@@ -78,7 +78,7 @@ Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
   reads_.ForEachReader(index, key, [&](SerialTxn* reader) {
     if (reader == own || own->known_readers.contains(reader->number)) return;
     if (reader->commit_time.load(std::memory_order_acquire) <= own->first_time) return;
-    // What the summary stands for changes.
+    // The set that the summary stands for changes.
     allowed = graph_.Add(reader, own, own) && allowed;
     if (reader != &summary_) own->known_readers.insert(reader->number);
   });
@@ -101,7 +101,7 @@ void SerialTxns::End(Txn* txn, bool committed) {
 }
 
 void SerialTxns::TendSummary() {
-  if (tended_.exchange(true, std::memory_order_acquire)) return;  // somebody is at it
+  if (tended_.exchange(true, std::memory_order_acquire)) return;  // another thread does it
   OrOutOfMemory([this] {
     Tend();
     return Status::Ok();
@@ -115,7 +115,7 @@ void SerialTxns::Tend() {
     has_summary_.store(false, std::memory_order_relaxed);
   }
   if (MemoryIsShort()) Summarise();
-  // What is left is of open ones.
+  // What remains belongs to open ones.
   if (MemoryIsShort()) graph_.DoomOldest();
 }
 

@@ -8,10 +8,10 @@
 namespace rowan {
 namespace {
 
-/// One unit of work, besides its budget of records: long enough to amortise the look at all
+/// One unit of work, besides its budget of records: long enough to amortise the scan of all
 /// snapshots.
 constexpr uint32_t kTransactionsPerUnit = 256;
-/// From one stream before the next one has its turn: neighbours in a stream share pages.
+/// From one stream before the next one's turn: neighbours in a stream share pages.
 constexpr uint32_t kTransactionsPerStream = 32;
 
 struct RecordVisit {
@@ -19,8 +19,7 @@ struct RecordVisit {
   WorkBudget* budget;
   Status operator()(TxnId txn, const UndoRecordCopy& record) const {
     const Status status = applier->Purge(txn, record, budget);
-    // What is on a damaged page stays there; its finder logged it. The rest of history must move
-    // on.
+    // The contents of a damaged page stay; its finder logged it. The rest of history must move on.
     return status.Is(Code::kCorrupt) ? Status::Ok() : status;
   }
 };
@@ -42,11 +41,11 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
     const bool known = streams_->At(stream)->blocked.load(std::memory_order_relaxed);
     const Result<bool> done = PurgeStream(stream, horizon, budget, &purged);
     if (done.status().Is(Code::kStopped)) return done.status();
-    KeepFirst(known ? &known_failure : &failure, done.status());  // the others go on
+    KeepFirst(known ? &known_failure : &failure, done.status());  // the others continue
     if (done.ok() && !done.value()) return true;
   }
   bool helped = false;
-  KeepFirst(&known_failure, HelpOthers(budget, &helped));  // whoever has the stream meets it, too
+  KeepFirst(&known_failure, HelpOthers(budget, &helped));  // the holder of the stream meets it, too
   if (!failure.ok()) return failure;
   if (purged != 0 || helped) return true;
   if (!known_failure.ok()) return known_failure;
@@ -59,7 +58,7 @@ Status Purge::HelpOthers(WorkBudget* budget, bool* helped) {
   for (uint32_t stream = 0; stream < streams_->stream_count() && !budget->exhausted(); ++stream) {
     if (!streams_->At(stream)->window.open()) continue;
     const auto step = undo_purge.Help(stream, RecordVisit{applier_, budget}, budget);
-    KeepFirst(&failure, step.status());  // the others go on
+    KeepFirst(&failure, step.status());  // the others continue
     if (!step.ok() || step.value() == UndoPurge::Step::kNothing) continue;
     *helped = true;
     if (step.value() == UndoPurge::Step::kTransaction) AddCounter(Counter::kPurgedTxns);
@@ -102,7 +101,7 @@ Result<bool> Purge::LookAhead(uint32_t worker, uint32_t workers, const OldSnapsh
     const uint32_t place = cursor.load(std::memory_order_relaxed) % own;
     const Status status = ahead.Look(worker + place * workers, old.limit, visit, budget);
     if (status.Is(Code::kStopped)) return status;
-    KeepFirst(&failure, status);  // the others go on
+    KeepFirst(&failure, status);  // the others continue
     // A stream whose turn was cut short goes first next time.
     if (!budget->exhausted()) cursor.store(place + 1, std::memory_order_relaxed);
   }

@@ -11,8 +11,8 @@ namespace {
 /// Long enough that a change of the backlog is more than noise.
 constexpr uint64_t kLookNanos = 50'000'000;
 constexpr uint32_t kDelayUsMin = 500;
-/// A page of undo holds some hundred records: this is a thousand changes a second for one session,
-/// which any purge keeps up with.
+/// A page of undo holds some hundred records: this is a thousand changes a second per session, with
+/// which any purge keeps up.
 constexpr uint32_t kDelayUsMax = 100'000;
 
 }  // namespace

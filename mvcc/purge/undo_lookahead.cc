@@ -10,7 +10,7 @@ Status UndoLookahead::Look(uint32_t stream_number, Csn limit, Visit visit, WorkB
   if (stream->history.load(std::memory_order_acquire) == 0) return Status::Ok();
   if (stream->purging.exchange(true, std::memory_order_acquire)) return Status::Ok();
   Status status;
-  // A CSN that is known says that purge waits in front of this transaction.
+  // A known CSN means that purge waits before this transaction.
   const bool waits = stream->purge_txn == kNoTxn && stream->oldest_csn.load() != 0;
   if (waits && !stream->damaged.load()) status = LookAcquired(stream, limit, visit, budget);
   stream->purging.store(false, std::memory_order_release);
@@ -21,7 +21,7 @@ Status UndoLookahead::LookAcquired(UndoStream* stream, Csn limit, Visit visit, W
   ROWAN_DCHECK(stream->purging.load() && stream->purge_txn == kNoTxn);
   UndoStream::Ahead& ahead = stream->ahead;
   if (ahead.csn < stream->oldest_csn.load(std::memory_order_relaxed)) {
-    // Purge has overtaken, and freed the pages that this led to.
+    // Purge has overtaken, and freed the pages that this pointed to.
     ahead = {.position = stream->start, .txn = kNoTxn, .csn = 0};
   }
   thread_local UndoRun run;
@@ -67,7 +67,7 @@ Result<bool> UndoLookahead::EnterNext(UndoStream* stream, Csn limit) {
   return true;
 }
 
-/// Leaves what the budget was not enough for.
+/// Leaves what exceeds the budget.
 Status UndoLookahead::VisitRun(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run) {
   UndoStream::Ahead& ahead = stream->ahead;
   UndoRecordInPage record;

@@ -16,7 +16,7 @@ constexpr uint32_t kMarkGroupBytes = 256;
 constexpr size_t kPagesPerGroup = 6;
 constexpr uint32_t kFreeGroupBytes = 2048;
 
-/// A transaction longer than this is worth sharing; for most others nobody would come in time.
+/// A transaction longer than this is worth sharing; for most others no helper would come in time.
 constexpr size_t kPagesAlone = 4;
 
 /// Kept per thread so that a warm purge worker does not allocate.
@@ -41,7 +41,7 @@ Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horiz
   if (!stream->damaged.load(std::memory_order_relaxed)) {
     result = PurgeAcquired(stream, horizon, visit, budget, &shared);
   }
-  if (shared) return result;  // whoever was the last one in the window has given it back
+  if (shared) return result;  // the last worker in the window has returned it
   if (!result.ok()) NoteDamage(stream, result.status()).Ignore();
   stream->blocked.store(!result.ok(), std::memory_order_relaxed);
   stream->purging.store(false, std::memory_order_release);
@@ -99,7 +99,7 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
   return true;
 }
 
-/// *shared: the stream is not the caller's any more.
+/// *shared: the stream is no longer the caller's.
 Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
                                                  WorkBudget* budget, bool* shared) {
   ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && !stream->window.open());
@@ -146,7 +146,7 @@ Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, W
   }
 }
 
-/// With the others in the window, which the caller is one of.
+/// Purges together with the others in the window; the caller is inside.
 Result<UndoPurge::Step> UndoPurge::PurgeShared(UndoStream* stream, Visit visit, WorkBudget* budget,
                                                UndoRun* run) {
   Status status = PurgeWindowPages(stream, visit, budget, run);
@@ -173,7 +173,7 @@ Status UndoPurge::PurgeWindowPages(UndoStream* stream, Visit visit, WorkBudget* 
   return Status::Ok();
 }
 
-/// By the last one in the window, who has the stream now and gives it back.
+/// Called by the last worker in the window, which now has the stream and returns it.
 Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
                                                const PurgeWindow::Outcome& outcome) {
   ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && !stream->window.open());
@@ -181,7 +181,7 @@ Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
   Status status = NoteDamage(stream, outcome.status);
   if (outcome.ended) EndTransaction(stream);
   if (outcome.ended || outcome.resumable) KeepFirst(&status, FreeBehind(stream));
-  // What one could not do another may have done.
+  // What one worker could not do another may have done.
   const bool blocked = !status.ok() || (outcome.failed && !outcome.ended);
   stream->blocked.store(blocked, std::memory_order_relaxed);
   stream->purging.store(false, std::memory_order_release);
@@ -201,8 +201,8 @@ void UndoPurge::EndTransaction(UndoStream* stream) {
   streams_->SubtractHistory(1);
 }
 
-/// Visits what was copied from `*position` on, which moves past each record. Leaves what the
-/// budget was not enough for.
+/// Visits the copied records from `*position` on, which moves past each record. Leaves what exceeds
+/// the budget.
 Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visit,
                            WorkBudget* budget, UndoRun* run) {
   uint64_t visited = 0;
@@ -276,7 +276,7 @@ Status UndoPurge::FreeBehind(UndoStream* stream) {
     for (size_t i = 0; i < count; ++i) {
       status = space_->allocator()->Free(&mini_txn, dead[i].id);
       if (!status.ok() && i == 0) return status;
-      // Behind the first one something is logged: a page that cannot be freed is lost, not reused.
+      // After the first one something is logged: a page that cannot be freed is lost, not reused.
       if (status.ok()) mini_txn.DiscardAtCommit(dead[i]);
     }
     DirectorySlot slot = space_->SlotIn(directory_page.value(), stream->number);

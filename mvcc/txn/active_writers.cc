@@ -26,7 +26,7 @@ void ActiveWriters::Remove(TxnId id) {
     shard.items.pop_back();
     return;
   }
-  ROWAN_DCHECK(id == kNoTxn);  // every writer is here until it is removed
+  ROWAN_DCHECK(id == kNoTxn);  // every writer is listed until it is removed
 }
 
 void ActiveWriters::Replace(TxnId id, Txn* successor) {

@@ -13,7 +13,7 @@ void ChangedIndexes::Add(IndexId index) {
   recent_[index.value() % kRecent] = index;
   if (ids_.size() < join_at_) return;
   Join();
-  // So joining costs each id a constant number of looks, however many indexes take turns.
+  // So joining costs a constant number of comparisons per id, however many indexes alternate.
   join_at_ = std::max(kJoinAtFirst, 2 * ids_.size());
 }
 

@@ -10,8 +10,8 @@
 namespace rowan {
 namespace {
 
-/// Committing lasts as long as appending one small group; a committer that lost its processor in
-/// between needs ours.
+/// Committing lasts as long as appending one small group; a committer preempted meanwhile needs our
+/// processor.
 constexpr int kSpinRounds = 200;
 
 /// Steps a commit spends on advancing low_txn: enough to keep up, too few to be noticed.
@@ -100,9 +100,8 @@ void CommitRing::SetCommitting(TxnId id) {
 void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
   ROWAN_DCHECK(outcome.finished() && id < next);
   StoreOutcome(id.value(), outcome);
-  // Usually the oldest writer advances over all that finished meanwhile. Two that finish at once
-  // may each leave it to the other; every so often somebody else looks, and the horizon refresh
-  // does.
+  // Usually the oldest writer advances over all that have finished. Two that finish at once may
+  // each leave it to the other; so every 64th writer tries, too, and so does the horizon refresh.
   if (id == low_txn() || (id.value() & 63) == 0) AdvanceLow(next, kCommitSteps);
 }
 
@@ -148,7 +147,7 @@ void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
   for (; low < end; ++low) {
     const Entry& entry = EntryOf(low);
     if (entry.id.load(std::memory_order_acquire) == low) {
-      // Only the claim of a later id changes the entry of a finished one: no second look needed.
+      // Only the claim of a later id changes the entry of a finished one: no second check needed.
       if (!TxnOutcome(entry.outcome.load(std::memory_order_acquire)).finished() &&
           !Look(low).finished()) {
         break;

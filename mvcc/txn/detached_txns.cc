@@ -8,7 +8,7 @@ namespace {
 
 bool HasFailed(const Txn& txn) { return txn.rollback.failed.cause != Code::kOk; }
 
-/// Damage stays until something is dropped, and who shuts down or has stopped begins nothing.
+/// Damage stays until something is dropped; nothing begins during a shutdown or after a stop.
 bool MayPass(Code cause) {
   return cause != Code::kCorrupt && cause != Code::kInterrupted && cause != Code::kStopped;
 }

@@ -39,7 +39,7 @@ void RowHashSet::Remove(uint64_t hash) {
   const size_t mask = slots_.size() - 1;
   size_t hole = SlotOf(Mark(hash));
   for (size_t slot = Next(hole); slots_[slot] != 0; slot = Next(slot)) {
-    // What is found by passing the hole must move into it.
+    // An entry whose probe sequence crosses the hole must move into it.
     const size_t home = slots_[slot] & mask;
     if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
     slots_[hole] = slots_[slot];

@@ -25,7 +25,7 @@ uint32_t SnapshotRegistry::AcquireSlot() {
   if (chunk.load(std::memory_order_relaxed) == nullptr) {
     chunk.store(new Chunk(), std::memory_order_release);
   }
-  // Before its first snapshot: a look that misses the slot is caught by the announcement.
+  // Before its first snapshot: a scan that misses the slot is caught by the announcement.
   slot_count_.store(slot + 1, std::memory_order_seq_cst);
   return slot;
 }

@@ -9,8 +9,8 @@
 namespace rowan {
 namespace {
 
-/// Some ten thousand records: long enough to be worth meeting for, and the pages that are done are
-/// freed soon enough.
+/// Some ten thousand records: enough work for several workers, and the finished pages are freed
+/// soon enough.
 constexpr size_t kPagesPerWindow = 64;
 
 }  // namespace
@@ -61,7 +61,7 @@ Result<bool> PurgeWindow::Take(UndoSpace* space, UndoRun* run, UndoPointer* posi
   return true;
 }
 
-/// Under the mutex, though it may read pages: whoever waits for it needs the next page.
+/// Under the mutex, though it may read pages: a thread that waits for it needs the next page.
 Status PurgeWindow::Extend(UndoSpace* space, UndoRun* run, UndoPointer* position) {
   ROWAN_DCHECK(pages_.size() < kPagesPerWindow && !at_end_);
   Result<PageGuard> guard = space->FixShared(next_.page);

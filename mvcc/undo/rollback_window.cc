@@ -10,11 +10,10 @@
 namespace rowan {
 namespace {
 
-/// Some hundred thousand records: where other programs want the processors, whoever waits for the
-/// last one to leave waits for tens of milliseconds.
+/// Some hundred thousand records: when other programs compete for processors, waiting for the last
+/// worker to leave takes tens of milliseconds.
 constexpr size_t kUnitsPerWindow = 1024;
-/// Pages that are read in search of a unit's begin: more than the records of most rows and their
-/// entries take.
+/// Pages read in search of a unit's begin: more than most rows and their entries take.
 constexpr size_t kPagesPerPile = 16;
 /// Slots of the hash table, half of them used at most: 4 MiB while workers share a rollback.
 constexpr size_t kRowSlots = size_t{1} << 19;
@@ -40,7 +39,7 @@ bool RollbackWindow::TryOpen(std::unique_ptr<Txn>* txn) {
   next_ = txn_->undo.stream->tail;
   at_end_ = false;
   status_ = Status::Ok();
-  // Nothing follows the newest record, as if a row was.
+  // Nothing follows the newest record: that counts as a row.
   page_.assign(1, {.offset = 0, .share = {UndoShare::kRow, 0}, .rolled_back = true});
   has_work_.NotifyAll();
   return true;
@@ -54,7 +53,7 @@ bool RollbackWindow::HasWork() const {
 
 Txn* RollbackWindow::JoinOrWait(std::chrono::milliseconds limit) {
   const MutexLock lock(&mutex_);
-  // While others undo the last units there is nothing to be had: who joined would be back at once.
+  // While others undo the last units there is nothing to take: joining would return at once.
   if (!HasWork()) has_work_.WaitFor(&mutex_, limit);
   if (!HasWork()) return nullptr;
   ROWAN_DCHECK(txn_->rollback.shared && inside_ != 0);
@@ -68,7 +67,7 @@ bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBu
   ROWAN_DCHECK(inside_ != 0);
   if (!status_.ok()) return false;
   for (size_t i = 0;; ++i) {
-    // Under the mutex, though it may read pages: whoever waits for it needs the next page.
+    // Under the mutex, though it may read pages: a thread that waits for it needs the next page.
     while (i == units_.size() && !at_end_) {
       if (budget.exhausted()) return false;
       Extend(space, share_of);
@@ -82,7 +81,7 @@ bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBu
   }
 }
 
-/// Reads one page more, which may make one unit more.
+/// Reads one more page, which may add one unit.
 void RollbackWindow::Extend(const UndoSpace& space, ShareOf share_of) {
   const PageNumber page = next_;
   at_end_ = page == txn_->undo.header.page || units_.size() == kUnitsPerWindow ||
@@ -126,8 +125,8 @@ std::optional<size_t> RollbackWindow::FindBegin() const {
   const auto is = [this](size_t i, UndoShare::Kind kind)
                       ROWAN_REQUIRES(mutex_) { return page_[i].share.kind == kind; };
   const size_t end = page_.size() - 1;
-  // Behind an entry a row is the next one for certain; in front of another row it is no row that
-  // entries after it share with the one before.
+  // After an entry a row is certainly a new one; before another row it is not one that shares the
+  // entries after it with the row before.
   for (size_t i = 0; i < end; ++i) {
     if (!is(i, UndoShare::kRow)) continue;
     if (is(i + 1, UndoShare::kRow) || (i != 0 && is(i - 1, UndoShare::kFollows))) return i;

@@ -9,13 +9,13 @@
 namespace rowan {
 namespace {
 
-/// Compares what a page says about its predecessors with what was met there.
+/// Compares a page's summary of its predecessors with what was found there.
 bool FitsSummary(const std::byte* page, const UndoScan& scan) {
   if (!HasUndoSummary(page)) return true;
   const UndoSummary summary = LoadUndoSummary(page);
   if (summary.txn == kNoTxn) return !scan.unfinished();
   if (summary.txn != scan.header.txn) return false;
-  if (scan.begun == 0) return true;  // it began in front of the walk
+  if (scan.begun == 0) return true;  // it began before the walk
   return summary.header == scan.position && summary.records == scan.records;
 }
 
@@ -39,7 +39,7 @@ Status UndoCheck::Run(PageVisit visit_page, bool* passed_over) {
 }
 
 Status UndoCheck::CheckLinks(UndoStream* stream, PageVisit visit_page) {
-  // From the head to where the records begin: pages that purge is done with and has not freed yet.
+  // From the head to where the records begin: pages that purge has processed but not freed yet.
   for (PageNumber page = stream->head; page != stream->start.page;) {
     if (page == kNoPage)
       return space_->Damage(stream->head, "a stream does not reach its start page");
@@ -58,7 +58,7 @@ Status UndoCheck::CheckStream(UndoStream* stream, PageVisit visit_page) {
   Status status = CheckLinks(stream, visit_page);
   if (!status.ok()) return status;
   // A transaction of three pages or more may end after the walk met its header as unfinished, and
-  // another one may begin before the walk comes to the last page.
+  // another may begin before the walk reaches the last page.
   constexpr int kTries = 20;
   status = Status(Code::kRestart);
   for (int i = 1; i <= kTries && status.Is(Code::kRestart); ++i) {
@@ -74,8 +74,8 @@ Status UndoCheck::WalkStream(UndoStream* stream, PageVisit visit_page, bool in_u
     scan.header.txn = stream->purge_txn;
     scan.header.state = UndoTxnState::kCommitted;
   }
-  // Each page is latched before its predecessor is given back, in chain order: neither a growing
-  // nor a shrinking tail can get between.
+  // Each page is latched before its predecessor is released, in chain order: neither a growing nor
+  // a shrinking tail can intervene.
   PageGuard previous;
   for (PageNumber page = stream->start.page; page != kNoPage;) {
     Result<PageGuard> guard = space_->FixShared(page);

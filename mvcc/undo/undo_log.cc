@@ -104,7 +104,7 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
                type != UndoType::kXid);
   Result<MutablePage> page = space_->Fix(mini_txn, txn->undo.stream->tail);
   if (!page.ok()) return streams_->CannotAppend(txn, page.status());
-  txn->undo.indexes.Note(index);  // first: it may not get its memory
+  txn->undo.indexes.Note(index);  // first: it may run out of memory
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
   const UndoStream* stream = txn->undo.stream;
   SetUndoRecords(txn, txn->undo.records + 1);
@@ -174,7 +174,7 @@ Status UndoLog::DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
   Result<MutablePage> page = space_->Fix(mini_txn, stream->tail);
   if (!page.ok()) return page.status();
   ROWAN_DCHECK(txn->undo.records != 0 && !txn->undo.empty());
-  // A recovered transaction's bytes on earlier pages were not counted.
+  // Bytes of a recovered transaction on earlier pages were not counted.
   txn->undo.bytes -= std::min<uint64_t>(txn->undo.bytes, stream->free - pointer.offset);
   Truncate(mini_txn, page.value(), stream, pointer.offset);
   SetUndoRecords(txn, txn->undo.records - 1);
@@ -238,7 +238,7 @@ Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
 Status UndoLog::FinishRollback(Txn* txn) {
   ROWAN_CHECK(txn->undo.records == 0);
   UndoStream* stream = txn->undo.stream;
-  // Whatever still follows the header would stay in the tables for good.
+  // Anything still following the header would stay in the tables for good.
   constexpr const char* kLeft = "undo records are left of a transaction that has none any more";
   while (stream->tail != txn->undo.header.page) {
     if (stream->free != stream->begin) return space_->Damage(stream->tail, kLeft);

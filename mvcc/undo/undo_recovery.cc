@@ -13,7 +13,7 @@ namespace {
 /// Log bytes of a group that changes one directory slot.
 constexpr uint32_t kSlotGroupBytes = 256;
 
-/// What stands between the beginning of a page and an offset.
+/// What lies between the beginning of a page and an offset.
 struct PageFront {
   uint64_t begun = 0;
   TxnId last;  ///< the transaction that the next record belongs to, if it is no header
@@ -65,7 +65,7 @@ Result<bool> UndoRecovery::RecoverFromSummaries(const DirectorySlot& slot, UndoS
       return space_->Damage(slot.tail, "it is not the tail of its undo stream");
     }
     summary = LoadUndoSummary(bytes);
-    // Until its header was looked at, what goes on here counts as committed.
+    // Until its header is read, the transaction that continues here counts as committed.
     scan->header = {.txn = summary.txn, .state = UndoTxnState::kCommitted, .csn = {}, .xid = {}};
     scan->records = summary.records;
     const Status status = scan->WalkPage(*space_, slot.tail, bytes, UndoRecordsBegin(bytes));
@@ -105,7 +105,7 @@ Status UndoRecovery::LoadLastHeader(UndoPointer pointer, UndoScan* scan) {
 
 Status UndoRecovery::RecoverByWalk(const DirectorySlot& slot, UndoStream* stream, UndoScan* scan) {
   bool behind_start = false;
-  uint64_t begun_before = 0;  // in front of the start, as far as summaries tell
+  uint64_t begun_before = 0;  // before the start, as far as summaries tell
   bool met_summary = false;
   PageNumber previous = kNoPage;
   for (PageNumber page = slot.head; page != kNoPage;) {
@@ -270,7 +270,7 @@ Status UndoRecovery::Run(OnDamage on_damage) {
     }
     status = RecoverStream(number, slot);
     if (status.Is(Code::kCorrupt) && on_damage != OnDamage::kRefuse) {
-      // It stays listed, and out of use: it is given to nobody, and nothing of it is purged.
+      // It stays listed but unused: no transaction gets it, and nothing of it is purged.
       streams_->MarkDamaged(streams_->At(number));
       LogError(
           "Undo stream {} is left alone: the last transaction in it is not rolled back if it "

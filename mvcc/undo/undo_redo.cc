@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Log records of the undo space, and what redo does with them.
+// Log records of the undo space, and how redo applies them.
 //   kUndoPageInit   kind u8 | u32 | u32 | rest. Kind 2, undo page: stream, previous page, summary;
 //                   kind 1, directory page: next directory page, first slot number;
 //                   kind 0, undo page of version 1: stream, previous page

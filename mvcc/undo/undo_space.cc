@@ -60,7 +60,7 @@ Status UndoSpace::Create() {
   const uint32_t count = (kUndoStreamsMax + per_page - 1) / per_page;
   Result<PageReservation> reservation = allocator_->Reserve(space_, count);
   if (!reservation.ok()) return reservation.status();
-  // From the last to the first, so that each can name its successor.
+  // From last to first, so that each can name its successor.
   PageNumber next = kNoPage;
   directory_.assign(count, kNoPage);
   for (uint32_t i = count; i-- > 0;) {
@@ -72,7 +72,7 @@ Status UndoSpace::Create() {
     const PageId id = IdOf(page.value());
     Result<MutablePage> fixed = mini_txn.FixNew(id);
     if (!fixed.ok()) {
-      // The instance was not created: nobody will ever look at the page.
+      // The instance was not created: the page will never be read.
       mini_txn.Commit();
       return fixed.status();
     }

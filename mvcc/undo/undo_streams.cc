@@ -93,7 +93,7 @@ void UndoStreams::Release(UndoStream* stream) {
     shard.streams.push_back(stream);
     return Status::Ok();
   };
-  // Without memory the place where it was taken from is still there.
+  // Without memory, the place from which it was taken still exists.
   for (uint32_t step = 0; step < kFreeShards; ++step) {
     if (OrOutOfMemory([&] { return put(step); }).ok()) return;
   }
@@ -132,7 +132,7 @@ Status UndoStreams::CannotAppend(Txn* txn, Status status) {
         "stream. See \"Damage in undo\" in docs/durability.md.",
         txn->undo.stream->number);
   }
-  // Nothing of this transaction is there yet: its next write goes to another stream.
+  // The transaction has written nothing there yet: its next write goes to another stream.
   if (txn->undo.empty()) txn->undo.stream = nullptr;
   return status;
 }
