@@ -16,12 +16,12 @@ namespace rowan {
 namespace {
 
 constexpr std::chrono::milliseconds kFoldTick{1000};
-/// What may be kept of pages that are not in the pool: the page LSNs and the visibility maps a
-/// 32nd of its size each, which is enough for all pages of data 60 times as large, with pages of 16
-/// KiB. A small pool has what does not matter to a machine.
+/// Memory for pages that are not in the pool: page LSNs and visibility maps get a 32nd of its size
+/// each, enough for all pages of data 60 times as large, with pages of 16 KiB. A small pool gets an
+/// amount that no machine notices.
 constexpr uint64_t kPoolShareOfMaps = 32;
 constexpr uint64_t kMapBytesMin = uint64_t{4} << 20;
-/// Of the page LSNs' journals, which are folded then: a mebipage.
+/// Size at which the page LSNs' journals are folded: a mebipage.
 constexpr uint64_t kJournalBytesMin = uint64_t{16} << 20;
 
 void RaiseUsage(Frame* frame, uint8_t usage) {
@@ -31,8 +31,8 @@ void RaiseUsage(Frame* frame, uint8_t usage) {
   }
 }
 
-/// False when the frame got another page while waiting. Waiting for that page's latch is not ours
-/// to do: its holder may wait for a page that this thread holds.
+/// False if the frame got another page while waiting. We must not wait for that page's latch: its
+/// holder may wait for a page that this thread holds.
 bool LockAs(Frame* frame, LatchMode mode, uint64_t key) {
   return mode == LatchMode::kShared ? frame->latch.LockSharedWhile(frame->page_id, key)
                                     : frame->latch.LockExclusiveWhile(frame->page_id, key);
@@ -46,8 +46,8 @@ void UnlockAs(Frame* frame, LatchMode mode) {
   }
 }
 
-/// The pool may be resized up to what a start would take. The limits of control groups may be
-/// raised meanwhile.
+/// The pool may be resized up to what a start would accept. Control group limits may be raised
+/// meanwhile.
 uint32_t FramesMax(uint32_t page_size, uint64_t machine_bytes) {
   const uint64_t most = std::min(PoolBytesMax(page_size, {.machine_bytes = machine_bytes}),
                                  kPoolBytesLimits.greatest);
@@ -119,7 +119,7 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
       if (frame->latch.LockSharedWhile(frame->page_id, key)) frame->latch.UnlockShared();
       continue;
     }
-    // The id changes only under the exclusive latch: if it is right now, it is right as long as
+    // The id changes only under the exclusive latch: if it is right now, it stays right as long as
     // `version` validates.
     if (frame->page_id.load(std::memory_order_acquire) != key) continue;
     if (!IsScan(hint)) RaiseUsage(frame, kUsageInner);
@@ -160,11 +160,11 @@ void BufferPool::Discard(PageGuard guard) {
   Frame* frame = guard.frame();
   ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kResident);
   const Lsn first_dirty = frame->FirstDirtyLsn();
-  // Before the mark goes: a sweep that finds the frame clean then sees the floor.
+  // Before the mark is cleared: a sweep that finds the frame clean then sees the floor.
   if (first_dirty != kNoLsn) checkpointer_.NoteDiscard(frame, first_dirty);
   if (frame->io_in_progress.load(std::memory_order_acquire) != 0) {
-    // The old image may still land on disk: the frame keeps the page, clean and first to go, so
-    // that no second copy of it is written beside the one in flight.
+    // The old image may still land on disk: the frame keeps the page, clean and first to be
+    // evicted, so no second copy of it is written alongside the one in flight.
     frames_.ClearDirty(frame);
     frame->usage.store(0, std::memory_order_relaxed);
     guard.Release();
@@ -213,7 +213,7 @@ BufferPool::BufferPool(const BufferOptions& options, SpaceFiles* files, FileSyst
   ShareMemory(options.pool_bytes);
 }
 
-/// What is kept of pages outside of the pool goes by its size, too.
+/// Memory for pages outside the pool depends on its size, too.
 void BufferPool::ShareMemory(uint64_t pool_bytes) {
   const uint64_t share = pool_bytes / kPoolShareOfMaps;
   map_memory_->SetMax(std::max(kMapBytesMin, share));
@@ -373,7 +373,7 @@ Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
   Status status = mode == DoublewriteMode::kAtomic ? files_.CheckAtomicWrites() : Status::Ok();
   if (!status.ok()) return status;
   const ClosedWriteGate gate(files_.write_gate());
-  // Emptied in between: images in it would be older than pages written without it.
+  // Emptied in between: its images would be older than pages written without it.
   status = doublewrite_.Reset();
   if (!status.ok()) return files_.StopEngine("emptying the doublewrite file failed", status);
   files_.SetDoublewriteMode(mode);

@@ -18,7 +18,7 @@ namespace rowan {
 namespace {
 
 constexpr Lsn kNever{std::numeric_limits<uint64_t>::max()};
-/// Shards of the pool as opened. More make the checkpoint finer but cost more to look through.
+/// Shards of the pool as opened. More make the checkpoint finer but cost more to scan.
 constexpr uint32_t kShardsWanted = 256;
 constexpr uint32_t kShardFramesMin = 16;
 
@@ -57,8 +57,8 @@ uint32_t Checkpointer::shard_count() const {
 
 void Checkpointer::NoteDiscard(const Frame* frame, Lsn first_dirty) {
   ROWAN_DCHECK(first_dirty != kNoLsn);
-  // Once more if shards were joined meanwhile: a sweep of the joined one may be under way. One that
-  // begins after the second look is above the gap.
+  // Repeat if shards were merged meanwhile: a sweep of the merged one may be under way. One that
+  // begins after the second read is above the gap.
   uint32_t shard_frames;
   do {
     shard_frames = shard_frames_.load(std::memory_order_seq_cst);
@@ -70,7 +70,7 @@ void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
   while (DivideUp(frames_new, shard_frames_.load(std::memory_order_relaxed)) > kShardsMax) {
     JoinShards();
   }
-  // Shards without any frame yet have nothing unwritten; what redo brings there may be older.
+  // Shards without any frame yet have nothing unwritten; pages that redo brings there may be older.
   if (redoing()) return;
   for (uint32_t i = ShardsFor(frames_old); i < ShardsFor(frames_new); ++i) {
     RaiseTo(&shards_[i].clean_upto, files_->LogTail());
@@ -84,7 +84,7 @@ void Checkpointer::JoinShards() {
   {
     const MutexLock guard(&shards_mutex_);
     const uint32_t count = ShardsFor(frames_->frames_ever());
-    const auto clean_upto = [&](uint32_t i) {  // those without frames say nothing
+    const auto clean_upto = [&](uint32_t i) {  // those without frames do not count
       return i < count ? shards_[i].clean_upto.load(std::memory_order_relaxed) : kNever;
     };
     for (uint32_t i = 0; i < kShardsMax / 2; ++i) {
@@ -105,7 +105,7 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
   Shard& shard = shards_[number];
   while (shard.busy.exchange(true, std::memory_order_acq_rel)) {
     if (mode == SweepMode::kLazy || files_->Stopped()) return false;
-    // Whoever sweeps it may wait for us only if we hold shards: then leave it for the next run.
+    // Its sweeper may wait for us only if we hold shards: then leave it for the next run.
     if (!swept->empty()) return false;
     ::sched_yield();
   }
@@ -123,14 +123,14 @@ Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
   ROWAN_DCHECK(shards_[shard.number].busy.load(std::memory_order_relaxed));
   ROWAN_DCHECK(shard.start <= files_->LogTail());
   // A page changed within the last fraction of the log is probably hot: one write per round does.
-  // Unless that was long ago: the log of an idle pool does not grow, and its end is written too.
+  // Not so if that was long ago: the log of an idle pool does not grow, and its end is written too.
   const uint64_t young_bytes = mode == SweepMode::kLazy && files_->log() != nullptr
                                    ? files_->log()->capacity_bytes() / 8
                                    : 0;
   const Lsn young_from =
       std::max(shard.start > Lsn(young_bytes) ? shard.start - young_bytes : kNoLsn,
                aged_.load(std::memory_order_relaxed));
-  // Stands still while this shard is being swept.
+  // Constant while this shard is being swept.
   const uint64_t shard_frames = shard_frames_.load(std::memory_order_acquire);
   // Read after BeginShard has read the tail, so it counts the frames of all that is below.
   const uint64_t frames = frames_->frames_used();
@@ -164,7 +164,7 @@ Status Checkpointer::WritePostponed(PageWriter* writer, Round* round) {
   std::vector<Postponed>* const postponed = &round->postponed;
   const std::vector<SweptShard>& swept = round->swept;
   while (!postponed->empty()) {
-    // Flushed before waiting for a latch: its holder may be in need of the frames we hold.
+    // Flushed before waiting for a latch: its holder may need the frames we hold.
     Status status = writer->Flush();
     if (!status.ok()) return status;
     if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
@@ -176,7 +176,7 @@ Status Checkpointer::WritePostponed(PageWriter* writer, Round* round) {
       continue;
     }
     if (writer->AddWaiting(waiting.frame) == PageWriter::Added::kBusy) {
-      ::sched_yield();  // another writer has a copy in flight and will be done soon
+      ::sched_yield();  // another writer's copy in flight will be done soon
       continue;
     }
     postponed->pop_back();
@@ -233,7 +233,7 @@ Status Checkpointer::SweepAll(PageWriter* writer, IsOver is_over) {
     const Status status = Sweep(writer, first, count, SweepMode::kUrgent, is_over);
     if (!status.ok()) return status;
   }
-  // Those that a cleaner was sweeping, one by one: then its end is waited for.
+  // Then those that a cleaner was sweeping, one by one, waiting for its end.
   for (uint32_t shard = 0; shard < shards; ++shard) {
     if (CleanUpto(shard) >= target) continue;
     const Status status = Sweep(writer, shard, 1, SweepMode::kUrgent, is_over);
@@ -262,15 +262,15 @@ Status Checkpointer::WriteCheckpoint() {
   Status status = gate_ == nullptr ? Status::Ok() : gate_->BeforeCheckpoint();
   if (status.Is(Code::kBusy)) return Status::Ok();
   if (!status.ok()) return status;
-  // Every page discarded so far was freed below, and what the gate let pass lies below.
+  // Every page discarded so far was freed below this, and what the gate let pass lies below.
   const Lsn discards_end = files_->LogTail();
-  // Taken after the candidate and before the sync: they have every write that the candidate relies
-  // on, and no write that is not durable when they are.
+  // Taken after the candidate and before the sync: they include every write that the candidate
+  // relies on, and only writes that are durable when they are.
   PageLsns::Copies versions = files_->page_lsns()->CopyChanged();
   status = files_->syncs()->SyncAll();
   if (!status.ok()) return files_->StopEngine("syncing a data file failed", status);
   // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
-  // in another shard: its changes below the candidate are nowhere. That is right only if recovery
+  // in another shard: its changes below the candidate are nowhere. That is correct only if recovery
   // finds the group that freed it.
   status = files_->log()->WaitDurable(discards_end);
   if (!status.ok()) return status;

@@ -13,18 +13,18 @@ namespace rowan {
 namespace {
 
 constexpr std::chrono::milliseconds kCleanTick{10};
-/// Woken after each sweep; the tick is for what sweeps proved too soon after the last checkpoint.
+/// Woken after each sweep; the tick covers what sweeps proved too soon after the last checkpoint.
 constexpr std::chrono::milliseconds kCheckpointTick{100};
 /// One round of sweeps per this share of the log capacity.
 constexpr double kRoundFraction = 0.6;
-/// Above this share of the capacity the I/O budget does not count.
+/// Above this share of the capacity the I/O budget is ignored.
 constexpr double kUrgentFraction = 0.85;
-/// A checkpoint syncs data files: worth it for this share of the log, or once in a second.
+/// A checkpoint syncs data files: worth it for this share of the log, or once a second.
 constexpr uint64_t kCheckpointsPerCapacity = 16;
 constexpr uint64_t kCheckpointMicros = 1'000'000;
 /// Unspent budget kept for a burst.
 constexpr double kBudgetSeconds = 0.5;
-/// Shards per run: small enough that the checkpoint moves on while a round is under way.
+/// Shards per run: small enough that the checkpoint advances during a round.
 constexpr uint32_t kShardsPerRun = 16;
 
 }  // namespace
@@ -103,14 +103,14 @@ void Cleaners::AdvancePace() {
 
 void Cleaners::AdvanceAge(uint64_t now_micros) {
   if (now_micros - sampled_micros_ < files_->options().idle_round_micros / 2) return;
-  // What was there at the last look is half a round old by now.
+  // Changes below the last sample are half a round old by now.
   checkpointer_->SetAged(sampled_lsn_);
   sampled_lsn_ = files_->LogTail();
   sampled_micros_ = now_micros;
 }
 
 Cleaners::Quota Cleaners::TakeQuota() {
-  // What is swept but not published yet is the checkpoint thread's business.
+  // What is swept but not yet published is left to the checkpoint thread.
   const bool urgent = UrgentAt(checkpointer_->Candidate());
   const MutexLock guard(&mutex_);
   AdvancePace();
@@ -119,7 +119,7 @@ Cleaners::Quota Cleaners::TakeQuota() {
   Quota quota;
   quota.mode = urgent ? SweepMode::kUrgent : SweepMode::kLazy;
   if (urgent) {
-    // A quarter of a round, then the checkpoint: those who wait get log space in steps.
+    // A quarter of a round, then the checkpoint: waiting sessions get log space in steps.
     quota.count = std::max<uint32_t>(1, std::min(shards, std::max(kShardsPerRun, shards / 4)));
   } else if (page_budget_ > 0) {
     quota.count = std::min(static_cast<uint32_t>(shard_debt_), std::min(kShardsPerRun, shards));
@@ -175,7 +175,7 @@ ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   if (frames_->TakeWantCleanFrames()) {
     status = CleanAhead(writer);
   }
-  // While redo is under way a sweep proves nothing: only what makes room in the pool is written.
+  // During redo a sweep proves nothing: write only to make room in the pool.
   const Quota quota = checkpointer_->redoing() ? Quota{} : TakeQuota();
   if (status.ok() && quota.count > 0) {
     const bool urgent = quota.mode == SweepMode::kUrgent;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kTheRestWorks = "Statements that need it fail; the rest works.";
 
-/// Of a table's page.
+/// Advice for damage to a table's page.
 std::string TableAdvice(const DamagedObject& owner) {
   if (owner.can_be_rebuilt) {
     return Format("{} Dropping the index and adding it again mends it.", kTheRestWorks);

@@ -8,7 +8,7 @@
 namespace rowan {
 namespace {
 
-/// Frames or pages looked at per unit of work: less than a millisecond.
+/// Frames or pages examined per unit of work: less than a millisecond.
 constexpr uint32_t kStep = 32768;
 
 }  // namespace

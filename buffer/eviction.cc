@@ -10,7 +10,7 @@ bool ClockSelects(Frame* frame) {
   if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident) return false;
   const uint8_t usage = frame->usage.load(std::memory_order_relaxed);
   if (usage == 0) return true;
-  // Racing with a hit may lose one of the two updates: the policy is a guess anyway.
+  // Racing with a hit may lose one of the two updates: the policy is a heuristic anyway.
   frame->usage.store(static_cast<uint8_t>(usage - 1), std::memory_order_relaxed);
   return false;
 }

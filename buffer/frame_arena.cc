@@ -23,7 +23,7 @@ void* ReserveAddresses(size_t bytes) {
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Makes a part of a reserved range readable and writable. `start` is system-page aligned.
+/// Makes part of a reserved range readable and writable. `start` is system-page aligned.
 bool Commit(void* start, size_t bytes) {
   if (::mprotect(start, bytes, PROT_READ | PROT_WRITE) != 0) return false;
   // Advice only: without huge pages everything works, slower.
@@ -41,7 +41,7 @@ Result<std::unique_ptr<FrameArena>> FrameArena::Create(uint32_t page_size_bytes,
   arena->page_shift_ = static_cast<uint32_t>(std::countr_zero(page_size_bytes));
   uint64_t reserved = std::max(frames, frames_max);
   Status status = arena->Reserve(static_cast<uint32_t>(reserved));
-  // The process may have less address space than it wants.
+  // The process may get less address space than it wants.
   while (!status.ok() && reserved > frames) {
     reserved = std::max<uint64_t>(frames, reserved / 2);
     status = arena->Reserve(static_cast<uint32_t>(reserved));

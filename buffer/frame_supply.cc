@@ -14,7 +14,7 @@ namespace rowan {
 namespace {
 
 /// Steps of the hand a session takes in a large pool before it asks for clean frames: enough to
-/// lower some thousand usages, cheap next to the read that follows.
+/// lower some thousand usages, cheap compared with the read that follows.
 constexpr uint64_t kSearchStepsMax = 16384;
 /// Clean pages are scarce if the search for one met this part of the pool's frames dirty. Two of
 /// them are then too few for a path through a tree.

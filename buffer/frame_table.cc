@@ -20,7 +20,7 @@ uint32_t FrameTable::Publish(Frame* frame, uint64_t key) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
   ROWAN_DCHECK(key != 0 && frame->page_id.load(std::memory_order_relaxed) == 0);
   ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kLoading);
-  // Before the entry: whoever finds the entry waits on the latch and then sees this id.
+  // Before the entry: a thread that finds the entry waits on the latch and then sees this id.
   frame->page_id.store(key, std::memory_order_relaxed);
   const SharedLock guard(&table_mutex_);
   const uint32_t present =
@@ -35,7 +35,7 @@ Frame* FrameTable::TakeUnused() {
     if (number >= limit_.load(std::memory_order_acquire)) return nullptr;
   } while (!frames_used_.compare_exchange_weak(number, number + 1, std::memory_order_acq_rel,
                                                std::memory_order_relaxed));
-  // Others read it of frames with a page only.
+  // Other threads read it only for frames with a page.
   ROWAN_DCHECK(frame(number)->state.load(std::memory_order_relaxed) == FrameState::kFree);
   frame(number)->number = number;
   return frame(number);
@@ -81,7 +81,7 @@ bool FrameTable::TryTakeClean(Frame* frame) {
            frame->first_dirty_lsn.load(std::memory_order_acquire) == 0 &&
            frame->io_in_progress.load(std::memory_order_acquire) == 0;
   };
-  // Looked at first without the latch: even a failed exclusive hold disturbs optimistic readers.
+  // Checked first without the latch: even a failed exclusive hold disturbs optimistic readers.
   if (!takeable() || !frame->latch.TryLockExclusive()) return false;
   if (!takeable()) {
     frame->latch.UnlockExclusive();
@@ -89,8 +89,8 @@ bool FrameTable::TryTakeClean(Frame* frame) {
   }
   Unlist(frame);
   frame->state.store(FrameState::kLoading, std::memory_order_relaxed);
-  // Let go once, so that nobody goes on sleeping for the old page: the next one may be held for
-  // long. Only such threads can be inside when the latch is taken again, and they leave at once.
+  // Release it once, so that no thread keeps sleeping for the old page: the next one may be held
+  // for long. Only such threads can be inside when the latch is retaken, and they leave at once.
   frame->latch.UnlockExclusive();
   frame->latch.LockExclusiveUnused();
   ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
@@ -119,8 +119,8 @@ void FrameTable::Retire(Frame* frame) {
   ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
   frame->state.store(FrameState::kRetired, std::memory_order_seq_cst);
   frame->latch.UnlockExclusive();
-  // The limit may have been raised since it was looked at. Either RaiseLimit sees the state or the
-  // new limit is seen here (both orders are total), and only one of the two exchanges succeeds.
+  // The limit may have been raised since it was read. Either RaiseLimit sees the state or the new
+  // limit is seen here (both orders are total), and only one of the two exchanges succeeds.
   if (frame->number >= limit_.load(std::memory_order_seq_cst)) return;
   FrameState retired = FrameState::kRetired;
   if (frame->state.compare_exchange_strong(retired, FrameState::kFree, std::memory_order_seq_cst)) {
@@ -131,8 +131,8 @@ void FrameTable::Retire(Frame* frame) {
 void FrameTable::RaiseLimit(uint32_t frames) {
   ROWAN_DCHECK(frames <= arena_->frames_ever());
   const uint32_t before = limit_.exchange(frames, std::memory_order_seq_cst);
-  // Those that were never used are at hand from now on. Frames still full from an unfinished shrink
-  // just stay.
+  // Those never used are available from now on. Frames still full from an unfinished shrink just
+  // stay.
   const uint32_t used = std::min(frames, frames_used_.load(std::memory_order_seq_cst));
   for (uint32_t number = before; number < used; ++number) {
     Frame* frame = arena_->frame(number);

@@ -20,8 +20,7 @@ thread_local std::vector<std::unique_ptr<GroupBuilder>> idle_groups;
 
 constexpr size_t kIdleGroupsMax = 4;
 
-/// Has room for `bytes`, so that nothing between the first record and the end of the group
-/// allocates.
+/// Has room for `bytes`, so nothing between the first record and the end of the group allocates.
 std::unique_ptr<GroupBuilder> TakeGroup(size_t bytes) {
   idle_groups.reserve(kIdleGroupsMax);
   std::unique_ptr<GroupBuilder> group;
@@ -155,7 +154,8 @@ Lsn MiniTxn::Commit() {
   ROWAN_CHECK(group_->size_bytes() <= reserved_bytes_);
   ROWAN_CHECK(!changed_temporary_ || group_->empty());
   ROWAN_DCHECK(ModifiedPagesAreWhole());
-  // The dirty marks come before the append: whoever reads a log tail beyond this group sees them.
+  // The dirty marks come before the append: a thread that reads a log tail beyond this group sees
+  // them.
   const Lsn lower_bound = log->tail();
   for (uint32_t i = 0; i < held_count_; ++i) {
     if (At(i).modified) pool_->MarkDirty(At(i).guard, lower_bound);
@@ -187,7 +187,7 @@ bool MiniTxn::ModifiedPagesAreWhole() const {
 
 void MiniTxn::Abandon() {
   if (!started() && held_count_ == 0) return;
-  // Bytes already changed could not be put back.
+  // Changed bytes could not be restored.
   ROWAN_CHECK(!has_changes() || std::uncaught_exceptions() != 0);
   if (has_changes()) pool_->log()->Stop("memory ran out within a change of pages");
   for (uint32_t i = 0; i < held_count_; ++i) At(i).discard = false;
@@ -196,7 +196,7 @@ void MiniTxn::Abandon() {
 
 void MiniTxn::Release(Held* held) {
   if (!held->guard.held()) return;
-  // A page taken for initialising that was not initialised holds zeros, which nobody may see.
+  // A new page that was not initialised holds zeros, which no thread may see.
   const bool untouched = held->fresh && !held->modified;
   if (held->discard || untouched) {
     pool_->Discard(std::move(held->guard));

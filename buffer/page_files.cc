@@ -30,8 +30,8 @@ std::string PageFiles::Look(Bytes page, PageId id, bool count) const {
   if (PageTypeOf(page.data()) == PageType::kPacked) {
     return "it is compressed or encrypted by a newer version of Rowan";
   }
-  // A page is written when the log is durable up to its LSN. If the log ends before, the log lost
-  // its end, or the page is another instance's.
+  // A page is written when the log is durable up to its LSN. If the log ends before, it lost its
+  // end, or the page is another instance's.
   const Lsn lsn = PageLsnOf(page.data());
   if (log_ != nullptr && lsn > LogTail()) return "it is newer than the end of the redo log";
   if (!page_lsns_.IsStale(id, lsn)) return {};
@@ -52,7 +52,7 @@ Status PageFiles::StopEngine(const char* reason, Status cause) {
 }
 
 Status PageFiles::CheckAtomicWrites() const {
-  // Files made later are judged by one that is here already, on the same file system.
+  // Later files are represented by an existing one on the same file system.
   std::vector<std::string> paths{spaces_->folder() + "/" + kDoublewriteFileName};
   Result<std::vector<SpaceId>> spaces = spaces_->ListFiles();
   if (!spaces.ok()) return spaces.status();
@@ -78,7 +78,7 @@ void PageFiles::SetDoublewriteMode(DoublewriteMode mode) {
 }
 
 void PageFiles::EndRedo() {
-  // Who looks at it now is waited for: a checkpoint would take the log away that is read there.
+  // Waits for its users: a checkpoint would discard the log that they read.
   const ExclusiveLock guard(&backlog_mutex_);
   RedoBacklog* const backlog = this->backlog();
   if (backlog != nullptr && !backlog->EndLog()) {

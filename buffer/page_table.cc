@@ -42,12 +42,12 @@ PageTable::PageTable(uint32_t frames)
       shift_(64 - static_cast<unsigned>(std::countr_zero(bucket_count_))),
       bucket_memory_(bucket_count_ * sizeof(Bucket)),
       node_memory_((size_t{frames} + 1) * sizeof(Node)),
-      // Not constructed, which would write all of them: zeros are what they begin with.
+      // Not constructed, which would write all of them: their initial state is zeros.
       buckets_(static_cast<Bucket*>(bucket_memory_.data())),
       nodes_(static_cast<Node*>(node_memory_.data())) {}
 
 void PageTable::Pause(unsigned spins) {
-  // The holder is inside for some dozen instructions; it can only be late by preemption.
+  // The holder is inside for some dozen instructions; only preemption can delay it.
   constexpr unsigned kSpinsBeforeYield = 64;
   if (spins > kSpinsBeforeYield) {
     ::sched_yield();

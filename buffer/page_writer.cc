@@ -108,7 +108,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   std::byte* image = ImageAt(batch, slot);
   std::memcpy(image, frames_->PageOf(frame).data(), frames_->page_size());
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
-  // more of it: what it was dirty from stays the bound. Temporary pages have no other.
+  // more of it: the bound stays where it was dirty from. Temporary pages have no other.
   const bool redoing = files_->redoing();
   const Lsn noted = redoing || temporary ? dirty : files_->LogTail();
   batch.entries.push_back({frame, id, dirty, noted, slot, false, {}});
@@ -172,7 +172,7 @@ void PageWriter::Refit() {
   if (pages == capacity_) return;
   capacity_ = pages;
   for (Batch& batch : batches_) {
-    batch.images = AlignedBuffer();  // made anew when the next page is added
+    batch.images = AlignedBuffer();  // allocated again when the next page is added
     batch.entries.reserve(capacity_);
   }
   page_ids_.reserve(capacity_);
@@ -184,7 +184,7 @@ Status PageWriter::Abort(Status failure) {
   if (!failure.Is(Code::kStopped)) {
     failure = files_->StopEngine("a write or sync of a data file failed", failure);
   }
-  // The engine has stopped already. Waited for all the same: buffers are in use until then.
+  // The engine has stopped already. Wait anyway: buffers are in use until then.
   WaitDoublewritten().Ignore();
   FinishFlying().Ignore();
   EndBatch(doublewriting_, false);
@@ -220,7 +220,7 @@ Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes, uint
     Result<std::unique_ptr<WriteBatch>> made =
         MakeWriteBatch(files_->file_system(), files_->options().io_backend, depth, &reason);
     if (!made.ok()) {
-      // It was possible when the pool was opened: the system is short of something now.
+      // It was possible when the pool was opened: now the system is short of something.
       LogWarning("A page writer does its I/O with threads: {}", reason);
       made = MakeWriteBatch(files_->file_system(), IoBackend::kThreads, depth, &reason);
     }
@@ -261,7 +261,7 @@ Status PageWriter::ReleaseHandles() {
 }
 
 Result<SpaceFiles::Location> PageWriter::LocateHome(PageId id) {
-  // Without end but for a stop: nothing is lost while this waits, and there is no other way.
+  // Ends only by success or a stop: nothing is lost while this waits, and there is no other way.
   for (;;) {
     Result<SpaceFiles::Location> location = files_->spaces()->Locate(id, SpaceFiles::Use::kWrite);
     if (location.ok() || !IsResourceShortage(location.status())) return location;
@@ -306,7 +306,7 @@ Status PageWriter::SendHome() {
 Status PageWriter::FinishFlying() {
   if (flying_->entries.empty()) return Status::Ok();
   Status status = flying_->submitted;
-  // Waited for even if submitting failed: the buffer is in use until then.
+  // Wait even if submitting failed: the buffer is in use until then.
   if (home_writes_ != nullptr) KeepFirst(&status, home_writes_->WaitAll());
   EndBatch(flying_, status.ok());
   return status;
@@ -359,8 +359,8 @@ void PageWriter::EndEntry(const Entry& entry, bool written) {
                                    std::memory_order_acq_rel)) {
     if (written) frames_->NoteCleaned();
   } else if (written) {
-    // Changed since the copy: dirty from copy time on. If it was discarded the word is another
-    // value (a later change's bound is above `dirty`) and stays as it is.
+    // Changed since the copy: dirty from copy time on. If it was discarded, the word has another
+    // value (a later change's bound is above `dirty`) and stays.
     uint64_t changed = entry.dirty.value();
     word.compare_exchange_strong(changed, entry.noted.value(), std::memory_order_acq_rel);
   }

@@ -11,8 +11,8 @@
 namespace rowan {
 namespace {
 
-/// Of the memory that descriptors may take. A pool of 16 KiB pages is refused beyond 14 times the
-/// memory then, one of 4 KiB pages beyond 3.5 times.
+/// Part of the memory that descriptors may take. So a pool of 16 KiB pages is refused beyond 14
+/// times the memory, one of 4 KiB pages beyond 3.5 times.
 constexpr uint64_t kDescriptorShare = 8;
 constexpr uint64_t kDescriptorBytes = sizeof(Frame) + PageTable::kBytesPerEntryMax;
 

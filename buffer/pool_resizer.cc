@@ -11,7 +11,7 @@
 namespace rowan {
 namespace {
 
-/// How long a shrinking pool waits for frames that are in use all the time.
+/// How long a shrinking pool waits for frames that are constantly in use.
 constexpr std::chrono::seconds kShrinkPatience{30};
 
 }  // namespace
@@ -48,7 +48,7 @@ bool PoolResizer::RetireFrame(Frame* frame) {
 }
 
 void PoolResizer::RetireFreeFrames() {
-  // Free frames behind the limit retire when they are claimed: draw all of them once. Sessions
+  // Free frames beyond the limit retire when they are claimed: claim all of them once. Sessions
   // evict pages meanwhile.
   std::vector<Frame*> kept;
   while (Frame* frame = frames_->ClaimListed()) kept.push_back(frame);
@@ -61,7 +61,7 @@ Status PoolResizer::EmptyFrames(uint32_t frames, PageWriter* writer, Left* left)
     Frame* frame = frames_->frame(number);
     if (RetireFrame(frame)) continue;
     ++left->frames;
-    // Of one who freed it with the limit of before in mind.
+    // Freed by a thread that saw the former limit.
     left->free |= frame->state.load(std::memory_order_acquire) == FrameState::kFree;
     (void)writer->TryAdd(frame);
     if (!writer->full()) continue;

@@ -43,7 +43,7 @@ void ReadAhead::Request(std::span<const PageId> pages) {
 }
 
 size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
-  // Not more than an eighth of a small pool: the pages must survive until they are asked for.
+  // Not more than an eighth of a small pool: the pages must survive until they are needed.
   const uint32_t frames = frames_->limit();
   const size_t most = std::clamp<size_t>(frames / 8, 1, kBatchPages);
   const MutexLock guard(&mutex_);
@@ -60,7 +60,7 @@ ThreadLoop::Next ReadAhead::RunUnit() {
   if (batch_ == nullptr) {
     Result<std::unique_ptr<WriteBatch>> made =
         MakeWriteBatch(files_->file_system(), files_->options().io_backend, kBatchPages, nullptr);
-    if (!made.ok()) return ThreadLoop::Next::kWait;  // sessions read by themselves
+    if (!made.ok()) return ThreadLoop::Next::kWait;  // sessions do the reads
     batch_ = std::move(made).value();
   }
   std::array<PageId, kBatchPages> pages;
@@ -74,8 +74,8 @@ ThreadLoop::Next ReadAhead::RunUnit() {
                                              frames_->PageOf(load.frame));
     submitted = submitted && status.ok();
   }
-  // Which read failed is not known, and a frame may still hold an old image of the same page: after
-  // a failure none is believed.
+  // Which read failed is unknown, and a frame may still hold an old image of the same page: after a
+  // failure none is trusted.
   const bool finished = batch_->WaitAll().ok();
   FinishLoads(submitted && finished);
   return ThreadLoop::Next::kAgain;
@@ -84,7 +84,7 @@ ThreadLoop::Next ReadAhead::RunUnit() {
 bool ReadAhead::BeginLoad(PageId id) {
   const uint64_t key = id.Packed();
   if (key == 0 || frames_->Lookup(key) != PageTable::kNone) return false;
-  // While redo is under way sessions read by themselves: a page that comes in may lack records.
+  // During redo sessions do the reads: a page that is read may lack records.
   if (files_->backlog() != nullptr) return false;
   Result<SpaceFiles::Location> location = files_->spaces()->Locate(id, SpaceFiles::Use::kRead);
   if (!location.ok()) return false;

@@ -16,17 +16,17 @@ constexpr size_t kCapacityMin = 64;
 constexpr uint32_t kUnitBytes = sizeof(uint64_t);
 /// A small backlog takes little; later blocks are larger than its directory's pages.
 constexpr uint32_t kBlockUnits = (uint32_t{64} << 10) / kUnitBytes;
-/// Chunks grow with the list, so that what a list leaves empty stays in proportion.
+/// Chunks grow with the list, so a list's unused space stays in proportion.
 constexpr uint32_t kChunkBytesMin = 16;
 constexpr uint32_t kChunkBytesMax = 64;
-/// Groups that one page's records are read from in one go.
+/// Groups from which one page's records are read at once.
 constexpr size_t kSliceGroups = 8192;
 
 }  // namespace
 
 struct RedoBacklog::Chunk {
   uint32_t next;
-  uint8_t capacity;  ///< of `bytes`, which lie behind the header
+  uint8_t capacity;  ///< of `bytes`, which follow the header
   uint8_t used;
 
   static constexpr uint32_t kHeaderBytes = 6;
@@ -41,7 +41,7 @@ struct RedoBacklog::Chunk {
 /// Walks a list.
 class RedoBacklog::ListCursor {
  public:
-  /// `list`: the page's, as it was found pending.
+  /// `list`: the page's, as found pending.
   ListCursor(const RedoBacklog* backlog, const Page& page, uint32_t list)
       : backlog_(backlog), chunk_(backlog->ChunkAt(list)), position_(page.start) {}
 
@@ -139,7 +139,7 @@ void RedoBacklog::Link(const Arrival& arrival) {
     ++used_;
   }
   if (arrival.fresh && !first) {
-    // The list begins anew. What its other chunks take stays lost until Clear.
+    // The list starts over. Its other chunks stay lost until Clear.
     page.tail = page.list.load(std::memory_order_relaxed);
     ChunkAt(page.tail)->next = 0;
     ChunkAt(page.tail)->used = 0;
@@ -172,7 +172,7 @@ void RedoBacklog::Append(Page* page, uint64_t distance) {
 uint32_t RedoBacklog::AddChunk(uint32_t bytes) {
   ROWAN_DCHECK(bytes % kUnitBytes == 0 && bytes <= kChunkBytesMax);
   const uint32_t units = bytes / kUnitBytes;
-  // Place 0 stands for none, so the first unit stays free.
+  // Position 0 stands for none, so the first unit stays free.
   if (chunk_next_ == 0) chunk_next_ = 1;
   if (chunk_next_ % kBlockUnits + units > kBlockUnits) {
     chunk_next_ = (chunk_next_ / kBlockUnits + 1) * kBlockUnits;

@@ -38,7 +38,7 @@ Status RedoPortion::CopyGroup(std::span<const Wanted> wanted, const LogReader::G
     ROWAN_CHECK(entry != nullptr);  // the group is checked, and its records were known when found
     if (entry->pageless) continue;
     Record* copy = Copy(record, group.end);
-    // What was before does not matter, and need not fit.
+    // Earlier records do not matter, and need not fit.
     const bool first = page->first == nullptr || entry->initialises_page;
     ROWAN_DCHECK(first || page->last->group_end <= group.end);
     (first ? page->first : page->last->next) = copy;
@@ -59,7 +59,7 @@ RedoPortion::Record* RedoPortion::Copy(const RecordView& record, Lsn group_end) 
   const size_t bytes = (sizeof(Record) + record.body.size() + alignof(Record) - 1) /
                        alignof(Record) * alignof(Record);
   if (bytes > block_bytes_ - block_used_) {
-    // Small at first: a session wants one page's.
+    // Small at first: a session wants one page's records.
     block_bytes_ = std::max(bytes, std::clamp(2 * block_bytes_, kBlockBytesMin, kBlockBytesMax));
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes_));
     block_used_ = 0;

@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-/// A page beyond the end of its file was never written: as good as damaged.
+/// A page beyond the end of its file was never written: equivalent to damaged.
 Status WithAbsentAsCorrupt(Status status) {
   const bool absent = status.Is(Code::kIoError) && status.detail() == 0;
   return absent ? Status(Code::kCorrupt, "it lies beyond the end of the file") : status;
@@ -29,7 +29,7 @@ RedoWorker::RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_byt
       gathered_bytes_max_(gathered_bytes_max) {}
 
 size_t RedoWorker::LoadsMax() const {
-  // All workers together a quarter of a small pool: what they redid must find room beside it.
+  // All workers together take a quarter of a small pool: the redone pages need room, too.
   const uint32_t frames = frames_->limit();
   return std::clamp<size_t>(frames / 4 / workers_, 1, kBatchPages);
 }
@@ -54,7 +54,7 @@ Status RedoWorker::Run(std::span<const uint64_t> pages, std::vector<Failure>* fa
     if (!made.ok()) return made.status();
     batch_ = std::move(made).value();
   }
-  portion_.reset();  // its memory first
+  portion_.reset();  // free its memory first
   Result<std::unique_ptr<RedoPortion>> portion =
       RedoUse(frames_, files_).Gather(pages, gathered_bytes_max_);
   if (!portion.ok()) return portion.status();
@@ -84,7 +84,7 @@ RedoWorker::Begun RedoWorker::Begin(uint64_t key, std::vector<Failure>* failures
     frames_->Free(frame);
     return Begun::kLater;
   }
-  page = use.Find(key);  // the page may have been here and gone in between
+  page = use.Find(key);  // the page may have been loaded and evicted in between
   if (page != nullptr && !use.MakesAnew(*page)) return BeginRead(frame, key);
   if (page == nullptr) {
     frames_->Drop(frame);
@@ -123,7 +123,7 @@ void RedoWorker::FinishLoads() {
                                              frames_->PageOf(load.frame));
     all_read = all_read && status.ok();
   }
-  // Which read failed is not known: after a failure each page is read by itself.
+  // Which read failed is unknown: after a failure each page is read separately.
   all_read = batch_->WaitAll().ok() && all_read;
   const RedoUse use(frames_, files_);
   for (Load& load : loads_) {
@@ -148,7 +148,7 @@ void RedoWorker::RedoOne(uint64_t key, std::vector<Failure>* failures) {
 }
 
 Status RedoWorker::RedoPage(uint64_t key) {
-  // Bringing the page in applies its records, unless it is here from an earlier stretch of the log.
+  // Loading the page applies its records, unless it is here from an earlier stretch of the log.
   Result<PageGuard> guard =
       pool_->Fix(PageId::Unpack(key), LatchMode::kExclusive, FixHint::kSpeculative);
   if (!guard.ok()) return guard.status();
@@ -157,7 +157,7 @@ Status RedoWorker::RedoPage(uint64_t key) {
   if (page == nullptr) return Status::Ok();
   const auto how = use.MakesAnew(*page) ? RedoUse::How::kAnew : RedoUse::How::kRead;
   const Status status = use.Apply(page, guard->frame(), how, portion_.get());
-  // Half of a group must not reach the disk: under its LSN it would look whole to the next start.
+  // Half a group must not reach the disk: with its LSN it would look complete to the next start.
   if (!status.ok()) pool_->Discard(std::move(guard).value());
   return status;
 }

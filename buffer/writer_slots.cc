@@ -9,15 +9,15 @@
 namespace rowan {
 namespace {
 
-/// One keeps a fast device busy; sessions of many processors dirty more pages than it can copy.
+/// One keeps a fast device busy; sessions on many processors dirty more pages than it can copy.
 uint32_t CleanersFor(uint64_t frames) {
   const auto processors = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   const auto by_pool = static_cast<uint32_t>(std::min<uint64_t>(frames / 4096, 8));
   return std::clamp(std::min(processors / 4, by_pool), 1u, 8u);
 }
 
-/// They wait for the disk most of the time, so processors do not count. A writer's buffers hold
-/// four batches, which a small pool has better use for.
+/// They mostly wait for the disk, so processors do not matter. A writer's buffers hold four
+/// batches; a small pool has better uses for that memory.
 uint32_t SessionWritersFor(uint64_t frames) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 512, 1, 4));
 }

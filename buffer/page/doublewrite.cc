@@ -74,7 +74,7 @@ struct Directory {
   std::vector<DirectoryEntry> entries;
 };
 
-/// False for a directory that is torn, empty or not one at all.
+/// False for a directory that is torn, empty or none at all.
 bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Status* status) {
   if (LoadLe<uint32_t>(bytes.data() + kDirectoryMagicOffset) != kDirectoryMagic) return false;
   if (LoadLe<uint32_t>(bytes.data()) != Crc32c(bytes.subspan(kDirectoryMagicOffset))) return false;
@@ -102,8 +102,8 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
   return true;
 }
 
-/// Puts together what a segment holds: sequence and settled of `head`, the pages and images of
-/// `batch`. Returns the bytes to write.
+/// Assembles a segment: sequence and settled of `head`, the pages and images of `batch`. Returns
+/// the bytes to write.
 size_t PackSegment(const Directory& head, const DoublewriteFile::Batch& batch, uint32_t page_size,
                    std::byte* packed) {
   std::memset(packed, 0, kDirectoryBytes);
@@ -190,7 +190,7 @@ Status DoublewriteFile::Open(uint32_t segments) {
   const Result<uint64_t> size = file_->Size();
   if (!size.ok()) return size.status();
   if (size.value() < wanted) {
-    // Real blocks now, so that no batch fails or is slowed down for lack of space later.
+    // Allocate real blocks now, so no batch later fails or slows down for lack of space.
     const Status allocated = file_->Allocate(size.value(), wanted - size.value());
     if (!allocated.ok()) return allocated;
     const Status synced = file_->Sync(SyncMethod::kFsync);
@@ -325,7 +325,7 @@ Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& direct
       position += page_size - hole.bytes;
       const Status status = ReadImage(found, image.span());
       if (!status.ok()) return status;
-      // An image that is not whole was never synced, so its page was not written home either.
+      // An incomplete image was never synced, so its page was not written home either.
       if (LoadLe<uint32_t>(image.data()) != checksum) continue;
       if (VerifyPage(image.span(), id) != PageVerdict::kGood) continue;
       if (PageLsnOf(image.data()) > log_end) {
@@ -367,7 +367,7 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
   };
   const Status status = read();
   if (status.Is(Code::kNotFound) || IsPlaceMissing(status)) {
-    // A page that may be torn has changes in the log. Of a file without any nothing is missed.
+    // A page that may be torn has changes in the log. A file without any loses nothing.
     const bool changed = absent_.has_changes_in_log && absent_.has_changes_in_log(id.space);
     return changed ? Home::kUnreachable : Home::kDropped;
   }
@@ -411,7 +411,7 @@ Status DoublewriteFile::RepairPage(const Image& image, Findings* findings) {
   if (!status.ok()) return status;
   if (home.value() == Home::kUnreachable) return absent_.keep(id, page.span());
   const Lsn lsn = PageLsnOf(page.data());
-  if (versions_->IsStale(id, lsn)) return Status::Ok();  // no better; whoever reads it reports it
+  if (versions_->IsStale(id, lsn)) return Status::Ok();  // no better; its reader reports it
   status = WriteHome(id, page.span());
   if (!status.ok()) return status;
   versions_->Note(id, lsn);

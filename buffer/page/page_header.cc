@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The common page header: initialising, sealing and judging page images. See page_header.h.
+// The common page header: initialising, sealing and verifying page images. See page_header.h.
 #include "buffer/page/page_header.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finding a page's hole and leaving it out. See page_hole.h.
+// Finding a page's hole and omitting it. See page_hole.h.
 #include "buffer/page/page_hole.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kUnit = PageHole::kUnitBytes;
-/// One unit in each stretch of this length is looked at; only where it is zero, its neighbours.
+/// One unit in each stretch of this length is examined; only if it is zero, its neighbours.
 constexpr size_t kProbeBytes = 512;
 static_assert(kProbeBytes % kUnit == 0);
 

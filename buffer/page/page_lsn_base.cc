@@ -84,7 +84,7 @@ void Seal(std::byte* block) {
 
 }  // namespace
 
-/// What a search met.
+/// What a search found.
 struct PageLsnBase::Seen {
   uint64_t damaged = 0;
   uint64_t first_damaged = 0;  ///< offset

@@ -9,11 +9,11 @@
 namespace rowan {
 namespace {
 
-/// Whoever reads or writes a few pages at a time finds their chunks.
+/// A thread that reads or writes a few pages at a time finds their chunks.
 constexpr uint64_t kChunksMin = 16;
-/// Chunks that the clock passes over because they were used, for one that leaves.
+/// Used chunks that the clock passes, at most, to evict one.
 constexpr size_t kEvictStepsMax = 64;
-/// Of a node of the map and a small block of the heap, about.
+/// About a map node and a small heap block.
 constexpr uint64_t kKeptOverheadBytes = 112;
 
 bool Has(const ChunkPages& pages, uint32_t page) {
@@ -59,7 +59,7 @@ void PageLsnChunks::Forget(SpaceId space) {
       static_cast<uint64_t>(std::count_if(found->second.begin(), found->second.end(), present)),
       std::memory_order_relaxed);
   spaces_.erase(found);
-  // The hand removes the others when it comes by, if it moves at all.
+  // The hand removes the others when it passes, if it moves at all.
   if (ring_.size() <= 2 * chunks() + kEvictStepsMax) return;
   std::erase_if(ring_, [this](ChunkKey key) { return Find(key) == nullptr; });
 }

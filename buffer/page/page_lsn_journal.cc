@@ -101,7 +101,7 @@ class Reader {
 
   void NoteUnlessZero(uint64_t offset) {
     const Bytes sector = Bytes(block_).first(kSectorBytes);
-    // The sectors behind the first of a damaged block are not blocks of their own.
+    // The sectors after the first of a damaged block are not blocks themselves.
     if (damaged_ == 0 && !IsAllZero(sector)) {
       damaged_ = 1;
       first_damaged_ = offset;

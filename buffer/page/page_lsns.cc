@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The map in memory: noting, asking, forgetting, and what a checkpoint takes from it. The files are
-// in page_lsns_file.cc. See page_lsns.h.
+// The map in memory: noting, looking up, forgetting, and what a checkpoint takes from it. The files
+// are in page_lsns_file.cc. See page_lsns.h.
 #include "buffer/page/page_lsns.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void PageLsns::ListChanged(ChunkKey key) {
 void PageLsns::MarkChanged(ChunkKey key, PageLsnChunk* chunk, uint32_t page) {
   const uint64_t bit = uint64_t{1} << (page % 64);
   chunk->noted_pages[page / 64].fetch_or(bit, std::memory_order_relaxed);
-  // The page before the chunk: whoever takes the chunk's mark away finds the page's.
+  // The page before the chunk: a thread that clears the chunk's mark finds the page's.
   chunk->changed_pages[page / 64].fetch_or(bit, std::memory_order_acq_rel);
   if (!chunk->changed.exchange(true, std::memory_order_acq_rel)) ListChanged(key);
 }
@@ -36,7 +36,7 @@ void PageLsns::Note(PageId id, Lsn lsn) {
   const ChunkKey key = ChunkKeyOf(id);
   const uint32_t page = id.page.value() % kPagesPerChunk;
   const auto store = [&](PageLsnChunk* chunk) {
-    // Before the mark: a copy that takes the mark away has this LSN.
+    // Before the mark: a copy that clears the mark has this LSN.
     chunk->lsns[page].store(lsn, std::memory_order_relaxed);
     chunk->used.store(true, std::memory_order_relaxed);
     MarkChanged(key, chunk, page);
@@ -46,7 +46,7 @@ void PageLsns::Note(PageId id, Lsn lsn) {
     if (PageLsnChunk* found = chunks_.Find(key)) return store(found);
   }
   const ExclusiveLock lock(&mutex_);
-  // A write that ends after the drop of its space: Forget has been here or is still to come.
+  // A write that ends after the drop of its space: Forget has run or is still to come.
   if (files_->IsLive(id.space)) store(chunks_.FindOrCreate(key));
 }
 
@@ -79,7 +79,7 @@ bool PageLsns::TryLoad(PageId id, const std::shared_ptr<const OnDisk>& on_disk, 
   PageLsnChunk found;
   Merge(&found, key, *on_disk);  // without a lock
   const ExclusiveLock lock(&mutex_);
-  // What a fold has put into the base is kept no more: the base of before may lack it.
+  // What a fold has put into the base is no longer kept: the former base may lack it.
   if (on_disk != on_disk_) return false;
   *lsn = kNoLsn;
   if (!files_->IsLive(id.space)) return true;
@@ -116,7 +116,7 @@ void PageLsns::Forget(SpaceId space) {
 }
 
 void PageLsns::CopyChunk(ChunkKey key, PageLsnChunk* chunk, Copies* copies) {
-  // An exchange, not a store: it sees the pages of whoever found the mark still set.
+  // An exchange, not a store: it sees the pages of threads that found the mark still set.
   (void)chunk->changed.exchange(false, std::memory_order_acq_rel);
   for (uint32_t word = 0; word < chunk->changed_pages.size(); ++word) {
     uint64_t pages = chunk->changed_pages[word].exchange(0, std::memory_order_acq_rel);
@@ -136,7 +136,7 @@ PageLsns::Copies PageLsns::CopyChanged() {
     changed.swap(changed_);
   }
   Copies copies;
-  std::vector<ChunkKey> kept;  // in part at least: the chunk left memory since
+  std::vector<ChunkKey> kept;  // in part at least: the chunk was evicted since
   {
     const SharedLock lock(&mutex_);
     for (const ChunkKey key : changed) {

@@ -18,11 +18,11 @@
 namespace rowan {
 namespace {
 
-/// Bytes of pages written per byte of the new base: it costs a hundredth of them.
+/// Bytes of pages written per byte of the new base: that costs a hundredth of them.
 constexpr uint64_t kPageBytesPerBaseByte = 100;
-/// Entries below which no fold is worth its syncs: a journal of a mebibyte.
+/// With fewer entries no fold is worth its syncs: a journal of a mebibyte.
 constexpr uint64_t kFoldEntriesMin = 65536;
-/// Each start adds a journal; more of them are folded whatever they hold.
+/// Each start adds a journal; more than this are folded, whatever their size.
 constexpr uint64_t kJournalFilesMax = 16;
 
 /// The number in `rowan.page_lsns.<number>`.
@@ -161,7 +161,7 @@ Status PageLsns::Open(const Origin& origin) {
   journal_files_.store(numbers->size());
   recent_chunks_.store(CountChunks(versions));
   const ExclusiveLock lock(&mutex_);
-  auto on_disk = std::const_pointer_cast<OnDisk>(on_disk_);  // nobody else has it yet
+  auto on_disk = std::const_pointer_cast<OnDisk>(on_disk_);  // not shared yet
   on_disk->recent = std::move(versions);
   return Status::Ok();
 }
@@ -208,8 +208,8 @@ Status PageLsns::AppendLocked(const Copies& copies) {
 }
 
 Status PageLsns::Write(Copies copies) {
-  // The sync did nothing for a space that was dropped meanwhile, and its file may be there again
-  // after a crash: only what is live now was live, and synced, then.
+  // The sync did nothing for a space dropped meanwhile, whose file may reappear after a crash: only
+  // what is live now was live, and synced, then.
   std::erase_if(copies, [this](const PageLsnEntry& version) {
     return !files_->IsLive(PageId::Unpack(version.page).space);
   });
@@ -263,7 +263,7 @@ bool PageLsns::WantsFold() const {
     waiting_bytes = std::max(waiting_bytes, chunks_.kept_bytes());
   }
   if (waiting_bytes >= journal_bytes_max_.load()) return true;
-  // What is in memory and in journals may be in the base too: rather too seldom than too often.
+  // What memory and journals have may be in the base, too: better fold too seldom than too often.
   chunks += base_slots_.load() + recent_chunks_.load();
   return entries >= kFoldEntriesMin &&
          entries * files_->page_size_bytes() >= kPageBytesPerBaseByte * chunks * kPageLsnSlotBytes;
@@ -302,7 +302,7 @@ Status PageLsns::Fold(FunctionRef<bool()> interrupted) {
   }
   journal_entries_.fetch_sub(entries);
   journal_files_.fetch_sub(numbers->size());
-  // Should even the new one be unreadable, it is not made again at once.
+  // If even the new one is unreadable, do not rewrite it at once.
   fold_not_before_.store(rewrite_.load() ? kFoldEntriesMin : 0);
   return RemoveJournals(numbers.value());
 }

@@ -8,9 +8,9 @@
 
 namespace rowan {
 
-// The base goes last: as long as it has its former name, all that is to be renamed can be told from
-// what a program of before made beside files of today's name. What a crash leaves half-done is
-// finished by the next start, whichever of the renames reached the disk.
+// The base goes last: while it has its former name, the files to be renamed can be told from those
+// that an older program made beside files of the current name. After a crash the next start
+// finishes the work, whichever of the renames reached the disk.
 Status PageLsns::TakeFormerNames() {
   Result<std::vector<std::string>> names = file_system_->List(files_->folder());
   if (!names.ok()) return names.status();

@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// Helpers have nothing to do by themselves.
+/// Helpers do nothing on their own.
 constexpr std::chrono::milliseconds kSyncTick = std::chrono::hours(1);
 
 }  // namespace
@@ -35,7 +35,7 @@ ThreadLoop::Next SyncCrew::Help() {
   Work(job);
   guard.Lock();
   --job->helpers;
-  // Nothing is left to take of it. Its owner is on the way to taking it away, unless somebody did.
+  // Nothing of it is left to take. Its owner will remove it, unless another thread already has.
   std::erase(jobs_, job);
   helped_.NotifyAll();
   return ThreadLoop::Next::kAgain;

@@ -21,7 +21,7 @@ SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
 Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
   MutexLock lock(&mutex_);
   for (;;) {
-    // What a failed sync left behind is not known; another one could report success without cause.
+    // The state after a failed sync is unknown; another one could wrongly report success.
     if (!failure_.ok()) return failure_;
     const auto found = unsynced_.find(space.value());
     if (found == unsynced_.end() || found->second.synced >= ticket) return Status::Ok();
