@@ -13,24 +13,24 @@
 namespace rowan {
 namespace {
 
-/// Undo records in one unit of purge or rollback: milliseconds when warm, so that workers take
-/// turns and look at the horizon often.
+/// Undo records in one unit of purge or rollback: milliseconds when warm, so workers take turns and
+/// check the horizon often.
 constexpr uint64_t kRecordsPerUnit = 4096;
 /// Longer for rollback: workers that share a transaction meet at the end of a unit.
 constexpr uint64_t kRecordsPerRollbackUnit = 65536;
-/// Threads at most that roll back: they wait for each other's pages only.
+/// Threads at most that roll back: with more they only wait for each other's pages.
 constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
 constexpr std::chrono::milliseconds kScrubTick{250};
-/// Removing files may take this share of a tick, so that many dropped tables are gone soon and one
-/// huge one does not keep the file system busy.
+/// Removing files may take this share of a tick, so many dropped tables go soon, and a huge one
+/// does not keep the file system busy.
 constexpr std::chrono::milliseconds kTrashTimePerTick{50};
 
-/// Free undo space that stays with the file, so that everyday traffic makes no holes.
+/// Free undo space that the file keeps, so that everyday load makes no holes.
 constexpr uint32_t kUndoBytesKept = uint32_t{64} << 20;
-/// Holes of 1 MiB made before the clock is looked at.
+/// Holes of 1 MiB made between two looks at the clock.
 constexpr uint32_t kExtentsPerStep = 16;
 constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
 /// After a failure, which is logged each time.
@@ -82,7 +82,7 @@ ThreadLoop::Next Background::PurgeTick(uint32_t worker) {
   const Result<bool> more = parts_.txns->PurgeSome(worker, parts_.options->purge.workers, &budget);
   if (worker == 0 && !purge_noted_ && !parts_.txns->HasHistoryOfLastRun()) {
     purge_noted_ = true;
-    parts_.orphans->NotePurgeDone().Ignore();  // files that stay: the next start's
+    parts_.orphans->NotePurgeDone().Ignore();  // remaining files are left to the next start
   }
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
@@ -95,8 +95,7 @@ ThreadLoop::Next Background::RollbackTick(uint32_t worker) {
     WorkBudget budget(kRecordsPerRollbackUnit, &stopping_);
     const Result<bool> some = parts_.txns->RollbackSome(&budget);
     more = some.ok() && some.value();
-    // Whoever ended the last one says so. Files that stay all the same are tried again at the next
-    // start.
+    // The worker that ends the last one reports it. Remaining files are retried at the next start.
     if (some.ok()) NoteRollbackDone();
   }
   if (worker == 0 && RollBackTemporary()) more = true;
@@ -108,7 +107,7 @@ void Background::NoteRollbackDone() {
   if (done) parts_.orphans->NoteRollbackDone().Ignore();
 }
 
-/// Those of temporary tables that failed; all others are their sessions'.
+/// Rolls back failed ones of temporary tables; the others are left to their sessions.
 bool Background::RollBackTemporary() {
   TxnManager* const txns = parts_.temporary->txns();
   if (txns == nullptr) return false;
@@ -140,7 +139,7 @@ ThreadLoop::Next Background::HousekeepingTick() {
   const auto trash_end = std::chrono::steady_clock::now() + kTrashTimePerTick;
   Result<bool> all_gone = false;
   do {
-    all_gone = parts_.storage->files()->RemoveTrash();  // a failure: again at the next tick
+    all_gone = parts_.storage->files()->RemoveTrash();  // on failure, retry at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
   GiveUndoBack(kUndoSpace);
   if (parts_.temporary->txns() != nullptr) {

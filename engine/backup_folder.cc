@@ -13,7 +13,7 @@ namespace rowan {
 
 bool VerifyBackup(const std::string& folder, const std::string& base,
                   BackupVerify::Listener listener, FileSystem* file_system) {
-  // What a record of the log may be.
+  // The types of log records.
   RegisterBufferRedo();
   RegisterSpaceRedo();
   RegisterTreeRedo();

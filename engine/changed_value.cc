@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What an update writes of an off-page value. Why it is this, and where the sizes come from:
+// What an update of an off-page value writes. The reasons, and the origin of the sizes:
 // docs/decisions/0011-off-page-values-changed-in-part.md.
 #include <algorithm>
 #include <cmath>
@@ -14,14 +14,14 @@
 namespace rowan {
 namespace {
 
-/// Recent changes in a row take a thirty-second of the page, as a small value does.
+/// Recent changes in a row take a thirty-second of the page, like a small value.
 constexpr uint64_t kRecentShare = 32;
-/// All changes take a quarter of the base; a patch, which takes pages of its own, is not written
-/// for less of a base than so many pages.
+/// All changes take a quarter of the base; a patch, which takes its own pages, is written only for
+/// a base of at least this many pages.
 constexpr uint64_t kPatchShare = 4;
 constexpr uint64_t kPatchedPagesMin = 4;
 
-/// Most bytes that all changes may take: what a patch may have at most, or else the row.
+/// Most bytes that all changes may take: the limit of a patch, or else of the row.
 uint64_t ChangesBytesMax(uint64_t value_bytes, uint64_t page_bytes) {
   const bool may_patch = value_bytes >= kPatchedPagesMin * page_bytes;
   return may_patch ? value_bytes / kPatchShare
@@ -29,8 +29,8 @@ uint64_t ChangesBytesMax(uint64_t value_bytes, uint64_t page_bytes) {
 }
 
 /// Most bytes of a patch. The larger, the more is written each time that recent changes move into
-/// it, and the less often the base is written anew: with `moved` bytes at a time the cost is least
-/// where the patch grows to the root of 2 x base x moved.
+/// it, and the less often the base is rewritten: with `moved` bytes at a time the cost is least
+/// where the patch grows to the square root of 2 x base x moved.
 uint64_t PatchBytesMax(uint64_t base_bytes, uint64_t moved_bytes, uint64_t page_bytes) {
   if (base_bytes < kPatchedPagesMin * page_bytes) return 0;
   const auto product = 2.0 * static_cast<double>(base_bytes) * static_cast<double>(moved_bytes);
@@ -78,7 +78,7 @@ Result<OffPageValue> Session::PutChanges(Table* table, const ValueChange& change
   return value;
 }
 
-/// False: with the changes of the patch there is, `*ranges` take more than `most` bytes.
+/// False: with the changes of the existing patch, `*ranges` take more than `most` bytes.
 Result<bool> Session::WritePatch(Table* table, const ValueChange& change, uint64_t most,
                                  ByteRanges* ranges, BlobRef* written) {
   if (ChangesBytes(*ranges) > most) return false;
@@ -105,7 +105,7 @@ Result<OffPageValue> Session::WriteWhole(Table* table, Bytes value) {
   return OffPageValue{.base = *written};
 }
 
-/// An older build does not know such references: before the first one, the table says so.
+/// An older build does not know such references: the table is marked before the first one.
 Status Session::NoteChangedValues(Table* table) {
   if (table->notes_changed_values.load(std::memory_order_relaxed)) return Status::Ok();
   const Status status = parts_.allocator->UseFeatures(table->space(), kChangedValuesFeature);

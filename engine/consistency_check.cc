@@ -11,14 +11,14 @@
 namespace rowan {
 namespace {
 
-/// Whether anybody writes or may: whoever has an id may write at any moment, though nothing is
-/// written yet, and even if none runs, there may be old versions.
+/// Detects writers, present or possible: a transaction with an id may write at any moment, though
+/// nothing is written yet, and even if none runs, there may be old versions.
 class Quiet {
  public:
   explicit Quiet(const TxnManager& txns)
       : txns_(txns), next_id_(txns.NextTxnId()), begins_(IsNow()) {}
 
-  /// From the making of this until now.
+  /// True if it was quiet from construction until now.
   [[nodiscard]] bool LastsUntilNow() const {
     return begins_ && IsNow() && txns_.NextTxnId() == next_id_;
   }
@@ -106,8 +106,8 @@ Status ConsistencyCheck::CheckSystem() {
   if (!status.ok()) return status;
   LeakSearch undo(storage_->allocator(), kUndoSpace);
   return undo.Run([&](Tree::PageVisit reach, bool* quiet) {
-    // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
-    // pages back when no history is left.
+    // The pages of a skipped stream would seem lost. Purge may still be freeing pages when no
+    // history is left.
     bool passed_over = false;
     const Quiet all_quiet(*txns_);
     const Status walked = UndoCheck(undo_).Run(reach, &passed_over);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The door: opening and closing, and the calls that pass on to one part.
+// The facade: opening and closing, and the calls that are forwarded to one part.
 #include "engine/engine.h"
 
 #include <map>
@@ -52,7 +52,7 @@ Status Engine::Close(uint64_t limit_nanos) {
     data.next_table_id = next.table;
     data.next_index_id = next.index;
   };
-  // Redo ends last: the others may wait for log space, which its end gives free.
+  // Redo ends last: the others may wait for log space, which its end frees.
   impl_->orphans->Stop();
   if (impl_->background != nullptr) impl_->background->Stop();
   return impl_->storage->Close(closing);
@@ -113,7 +113,7 @@ Status Engine::DropTemporaryTable(TableId table) { return impl_->temporary->Drop
 std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
 
 Status Engine::RemoveOrphanFiles() {
-  // Not where that might be on account of what cannot be read.
+  // Not if unreadable data might be the reason.
   if (impl_->options.storage.read_only) return Status::Ok();
   return impl_->orphans->NoteCoordinatorDone();
 }

@@ -77,7 +77,7 @@ void Engine::Impl::BuildUpperLayers() {
 Status Engine::Impl::CreateContents() {
   Result<PageNumber> root = Tree::Create(storage->allocator(), kSystemSpace, kCatalogIndex);
   if (!root.ok()) return root.status();
-  // The system space's counter is where the catalog's root is found again.
+  // The catalog's root is found again in the system space's counter.
   Status status = storage->allocator()->WriteCounter(kSystemSpace, root.value().value());
   if (!status.ok()) return status;
   status = undo->Create();
@@ -92,11 +92,11 @@ void Engine::Impl::NoteRedoDone() {
   const MutexLock lock(&redo_mutex);
   redo_done = true;
   if (!serving) return;
-  // Those that met what could not be read, or a table that is marked now. No file is judged before
-  // they are through.
+  // Rollbacks that met unreadable data, or a table that is marked now. No file is judged before
+  // they are done.
   orphans->NoteRollbackAgain();
   txns->RetryFailedRollbacks();
-  // Files that stay all the same are tried again at the next start.
+  // Remaining files are retried at the next start.
   if (txns->LoserCount() == 0) orphans->NoteRollbackDone().Ignore();
   orphans->NoteRedoDone().Ignore();
 }
@@ -169,7 +169,7 @@ Status Engine::Impl::StartTransactions() {
   const bool losers = std::any_of(unfinished.begin(), unfinished.end(),
                                   [](const auto& txn) { return txn->state == TxnState::kActive; });
   NoteServing();
-  // Without background threads nobody would say so later.
+  // Without background threads nothing would report it later.
   const bool background_works = options.storage.background;
   if (!losers || !background_works) orphans->NoteRollbackDone().Ignore();
   if (!txns->HasHistoryOfLastRun() || !background_works) orphans->NotePurgeDone().Ignore();
@@ -192,10 +192,10 @@ Status Engine::Impl::StartBackground() {
 }
 
 Engine::Impl::~Impl() {
-  // As after a crash: threads end, nothing is flushed on purpose.
+  // As after a crash: threads end, nothing is deliberately flushed.
   if (orphans != nullptr) orphans->Stop();
   if (background != nullptr) background->Stop();
-  // Whoever it tells about redo goes before it does.
+  // Those it notifies about redo are destroyed before it.
   if (storage != nullptr) storage->Stop();
   names.store(nullptr, std::memory_order_release);
 }

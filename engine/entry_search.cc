@@ -91,7 +91,7 @@ Status EntrySearch::Look(const Target& target, Cursor* cursor, Entry* entry) {
   return row_key.status();
 }
 
-/// To the next entry, or over such as have the same value and another row's key.
+/// Moves to the next entry, or past those with the same value and another row's key.
 Status EntrySearch::StepTowards(Bytes row_key, const Entry& entry, Cursor* cursor) {
   const bool row_key_is_last =
       entry.row_key.data() + entry.row_key.size() == entry.key.data() + entry.key.size();

@@ -9,17 +9,17 @@
 namespace rowan {
 namespace {
 
-/// How many groups are sought after steps were in vain: what was tried costs a part of a seek.
+/// How many groups are found by seeks after steps were in vain: a failed try costs part of a seek.
 constexpr uint32_t kSeeksBetweenTries = 16;
 
 }  // namespace
 
 Status GroupScan::Begin(const Range& range, Direction direction, void* record) {
-  // Of one group the direction does not matter: its rows come in their order.
+  // Within one group the direction does not matter: its rows come in their order.
   is_group_ = range.is_group;
   forward_ = is_group_ ? !winners_.from_end : direction == Direction::kForward;
   cursor_->SetGate(this);
-  // A bound against the direction would stop the search for a group's first row.
+  // A bound opposite to the direction would stop the search for a group's first row.
   cursor_->SetEnd(forward_ ? range.high : Bytes());
   cursor_->SetStart(forward_ ? Bytes() : range.low);
   Status found;
@@ -42,7 +42,7 @@ Status GroupScan::Next(void* record) {
   if (moved.ok() && HasPrefix(cursor_->entry_key(), group_)) {
     return Wants() ? moved : GoToNextGroup(record);
   }
-  // The step has left the group: where groups are come upon at this end, to the next one.
+  // The step has left the group: if groups are reached at this end, into the next one.
   return aligned() ? EnterGroup(moved, record) : GoToNextGroup(record);
 }
 
@@ -69,7 +69,7 @@ Status GroupScan::SeekBehindNulls(void* record) {
 }
 
 Status GroupScan::GoToNextGroup(void* record) {
-  // One group is all there is where the scan is of one, or rows are not grouped at all.
+  // There is only one group if the range is one, or rows are not grouped at all.
   if (is_group_ || group_.empty()) return Status(Code::kEndOfRange);
   const bool may_step = aligned() && steps_most_ > 0;
   if (may_step) return StepToNextGroup(record);
@@ -78,7 +78,7 @@ Status GroupScan::GoToNextGroup(void* record) {
 }
 
 Status GroupScan::StepToNextGroup(void* record) {
-  // Behind the last of all prefixes there is no group, and no key to go on from.
+  // After the greatest prefix there is no group, and no key to continue from.
   const bool is_last = std::all_of(group_.begin(), group_.end(),
                                    [](std::byte byte) { return byte == std::byte{0xFF}; });
   if (forward_ && is_last) return Status(Code::kEndOfRange);

@@ -21,7 +21,7 @@ Status AtIndex(Status status, uint32_t index_number) {
   return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, nullptr, index_number) : status;
 }
 
-/// What it is that an entry which should go is not there.
+/// The status for a missing entry that should be removed.
 Status MissingEntry(Table* table, const IndexEntry& entry) {
   if (entry.computed) return Status(Code::kNotFound, nullptr, entry.index);
   Index* index = table->index(entry.index);
@@ -65,7 +65,7 @@ void Session::OpenSnapshot() { txns_->OpenSnapshot(txn_.get()); }
 void Session::ShareSnapshot(const Session& other) {
   ROWAN_CHECK(other.txn_->snapshot.active());
   OpenSnapshot();
-  // The other one's keeps back what is needed; the place of ours is given back when it is closed.
+  // The other's snapshot preserves what is needed; our slot is released when it is closed.
   const uint32_t slot = txn_->snapshot.slot;
   txn_->snapshot = other.txn_->snapshot;
   ROWAN_DCHECK(slot != other.txn_->snapshot.slot);
@@ -135,7 +135,7 @@ Status Session::EndStatement(StatementEnd end) {
 
 namespace {
 
-/// No row has this key: a lock of a value in the clustered index conflicts with its like only.
+/// No row has this key: a value lock in the clustered index conflicts only with its own kind.
 LockTarget AutoIncrementLock(const Table& table) {
   return MakeLockKey(table.index(0)->id(), AsBytes(std::string_view("AUTO_INCREMENT")));
 }
@@ -176,7 +176,7 @@ void Session::UnlockAutoIncrement() {
 Status Session::Commit(Durability durability, CommitWait wait) {
   if (const Status usable = CheckTemporary(); !usable.ok()) return usable;
   statement_open_ = false;
-  auto_increment_locks_.clear();  // they go with all others
+  auto_increment_locks_.clear();  // released with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = !txn_->undo.empty();
   const Status status = OrOutOfMemory(
@@ -212,14 +212,14 @@ Result<Lsn> Session::RenamePrepared(Bytes xid) { return txns_->RenamePrepared(tx
 void Session::CommitTemporary() {
   const Status status = temporary_->Commit(Durability::kBackground, CommitWait::kNone);
   if (status.ok()) return;
-  // The transaction is committed, and this part of it not durable anyhow.
+  // The transaction is committed, and this part of it is not durable anyway.
   LogError("Changes of temporary tables are lost: {}.", status.message());
   temporary_->Rollback().Ignore();
 }
 
 Status Session::Rollback() {
   statement_open_ = false;
-  auto_increment_locks_.clear();  // they go with all others
+  auto_increment_locks_.clear();  // released with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   ROWAN_DCHECK(!txn_->rollback.shared);
   rolled_back_ = txn_->txn_id();
@@ -244,14 +244,14 @@ void Session::DetachPrepared() {
     const MutexLock lock(&interrupt_mutex_);
     prepared.swap(txn_);
   }
-  NoteCommit();  // whoever commits it does not know the tables
+  NoteCommit();  // the committing session does not know the tables
   // Another session may end it and free it from here on.
   txns_->KeepPrepared(std::move(prepared));
 }
 
 Result<Session*> Session::Temporary() {
   ROWAN_CHECK(in_transaction());
-  // Rollbacks of temporary tables may have been left, and only their session could see it.
+  // Rollbacks of temporary tables may be unfinished, which only their session could see.
   if (txns_->ShuttingDown()) return Status(Code::kInterrupted, "the server shuts down");
   if (temporary_ == nullptr) {
     const Status status = parts_.temporary->Prepare();
@@ -260,7 +260,7 @@ Result<Session*> Session::Temporary() {
     temporary_.reset(
         new Session(engine_, parts_, parts_.temporary->txns(), LatchRank::kTemporaryInterrupt));
   }
-  // It reads without snapshots, so it would see what is to be undone.
+  // It reads without snapshots, so it would see changes to be undone.
   if (temporary_->rolled_back_ != kNoTxn && temporary_->txns_->IsActive(temporary_->rolled_back_)) {
     return Status(Code::kBusy, "changes of temporary tables are still being rolled back");
   }
@@ -441,10 +441,10 @@ Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
 
 void Session::FinishDdl() {
   WorkBudget budget = txns_->BudgetOf(*txn_);
-  // What is left is garbage that purge, or the next start, removes.
+  // The rest is garbage that purge, or the next start, removes.
   OrOutOfMemory([&] {
     parts_.ddl->Finish(txn_.get(), &budget);
-    txns_->RetryFailedRollbacks();  // what they met may be dropped now
+    txns_->RetryFailedRollbacks();  // their obstacle may be dropped now
     return Status::Ok();
   }).Ignore();
 }

@@ -26,7 +26,7 @@ Result<std::shared_ptr<Table>> OpenDamagedTable(const Catalog& catalog, Storage*
   if (!definition.ok()) return definition.status();
   const Status live = storage->files()->Open(definition->space);
   if (!live.ok()) return live;
-  // Without its header there is no telling which pages are in use; they are read all the same.
+  // Without its header it is unknown which pages are in use; they are read anyway.
   storage->allocator()->OpenSpace(definition->space).Ignore();
   auto opened = std::make_shared<Table>(std::move(definition).value(), storage->allocator());
   opened->damaged.store(true, std::memory_order_relaxed);

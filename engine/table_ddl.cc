@@ -14,7 +14,7 @@
 namespace rowan {
 namespace {
 
-/// Where the file of a table with a directory goes: into a folder of its schema.
+/// A table with a directory has its file in a folder of its schema.
 std::string FolderFor(const TableDef& definition) {
   const size_t slash = definition.name.find('/');
   const std::string schema =

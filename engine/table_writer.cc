@@ -134,7 +134,7 @@ Status TableWriter::TryDelete() {
   return DropBlobs();
 }
 
-/// Each turn after the first makes one index right.
+/// Each iteration after the first corrects one index.
 Status TableWriter::ChangeAsStored(FunctionRef<Status()> change) {
   Status status = change();
   for (size_t left = before_.index_count(); left > 0 && IsOtherEntry(status); --left) {
@@ -162,7 +162,7 @@ Status TableWriter::Write(OffPageWrite* value) {
   const TableCursor::OffPage* stored = StoredOf(value->column);
   const Bytes before = stored == nullptr ? Bytes() : Bytes(stored->data, stored->size);
   const bool same = before.data() == value->value.data() && before.size() == value->value.size();
-  // One that was put together anew stays if it has the same bytes.
+  // A reassembled value stays if it has the same bytes.
   const bool equal = same || (value->is_shared && EqualBytes(value->value, before));
   if (stored != nullptr && equal && ReferenceBytes(stored->stored) <= value->reference_bytes_max) {
     value->stored = stored->stored;
@@ -192,7 +192,7 @@ Status TableWriter::ChangeOffPage(const TableCursor::OffPage& stored, OffPageWri
   Result<OffPageValue> changed = session_->ChangeValue(table_, change);
   if (!changed.ok()) return changed.status();
   value->stored = std::move(*changed);
-  AppendBlobsOf(value->stored, &kept_);  // those that it shares with the version before
+  AppendBlobsOf(value->stored, &kept_);  // those shared with the previous version
   return Status::Ok();
 }
 

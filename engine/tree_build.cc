@@ -14,7 +14,7 @@
 namespace rowan {
 namespace {
 
-/// Fewer are built sooner than a thread is started.
+/// Building fewer is faster than starting a thread.
 constexpr uint64_t kEntriesPerWorkerMin = 2048;
 
 /// Equal unique values, neither of them with a NULL.
@@ -23,7 +23,7 @@ bool SameUniqueValue(Bytes key, const IndexEntry& next) {
   return bytes != 0 && key.size() >= bytes && EqualBytes(key.first(bytes), next.key.first(bytes));
 }
 
-/// The trees of one call. Its threads take one after the other.
+/// The trees of one call. Its threads take one after another.
 class TreesInTheMaking {
  public:
   TreesInTheMaking(std::span<TreeBuild> builds, const TreeBuildOptions& options)
@@ -65,7 +65,7 @@ class TreesInTheMaking {
     }
     return Status::Ok();
   }
-  /// A tree before this one has a duplicate: what becomes of this one does not matter.
+  /// A tree before this one has a duplicate, so this one does not matter.
   [[nodiscard]] bool IsPointless(size_t tree) const { return first_duplicate_ < tree; }
   void NoteDuplicate(size_t tree, Bytes key) {
     duplicate_keys_[tree].assign(key.begin(), key.end());
@@ -89,8 +89,8 @@ class TreesInTheMaking {
   Workers workers_;
   std::vector<ByteBuffer> duplicate_keys_;  ///< each written by the thread that builds the tree
   std::atomic<size_t> first_duplicate_;     ///< the least tree with one
-  std::atomic<size_t> next_tree_{0};        ///< taken by nobody yet
-  std::atomic<uint64_t> entries_built_{0};  ///< now and then
+  std::atomic<size_t> next_tree_{0};        ///< not taken yet
+  std::atomic<uint64_t> entries_built_{0};  ///< updated now and then
 };
 
 Status TreesInTheMaking::BuildOne(uint32_t worker, size_t tree) {

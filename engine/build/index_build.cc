@@ -16,14 +16,14 @@
 namespace rowan {
 namespace {
 
-/// Of one worker; on a line of its own.
+/// State of one worker, on its own cache line.
 struct alignas(64) SortingWorker {
   EncodedEntry buffer;
 };
 
 }  // namespace
 
-/// An index in the making.
+/// An index being built.
 struct IndexBuild::Target {
   Target(const Table& table, const NewIndex& made)
       : index_number(made.index_number),
@@ -110,7 +110,7 @@ Status IndexBuild::BuildTrees() {
   return AtIndex(status, *targets_[failure.tree]);
 }
 
-/// Each worker adds to a lane of its own, which it sorts before it is through.
+/// Each worker adds to its own lane, which it sorts at the end.
 Status IndexBuild::SortEntries(uint32_t workers) {
   std::vector<SortingWorker> sorting(workers);
   const auto add = [&](uint32_t worker, const void* record, Bytes key) {

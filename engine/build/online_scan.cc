@@ -17,20 +17,20 @@ namespace rowan {
 namespace {
 
 /// Rounds among writers: until so few changed rows are left that others hardly notice the last
-/// round, or as often as it helps against writers who are faster than the build.
+/// round, or until more rounds no longer help because writers outrun the build.
 constexpr uint64_t kRowsOfLastRound = 1000;
 constexpr int kRoundsMax = 20;
-/// Ranges that a scan is cut into for each worker: whoever is through takes another one, so that
-/// all end at about the same time although ranges differ in size.
+/// Ranges that a scan is cut into for each worker: a worker that is done takes another one, so all
+/// end at about the same time although ranges differ in size.
 constexpr uint32_t kRangesPerWorker = 32;
-/// Fewer leaves are read sooner than a thread is started.
+/// Reading fewer leaves is faster than starting a thread.
 constexpr size_t kLeavesPerWorkerMin = 4;
 
 }  // namespace
 
 /// A state of the table and how to read it.
 struct OnlineScan::Snapshot {
-  /// `same`: as another one, which stays as long; null: a new one.
+  /// `same`: shares this one, which must stay as long; null: a new one.
   Snapshot(Engine* engine, Table* table, const Rows& rows, const Snapshot* same = nullptr)
       : session(engine->NewSession()), cursor(engine, table, rows.codec) {
     session->Begin(IsolationLevel::kRepeatableRead);
@@ -80,13 +80,13 @@ uint32_t OnlineScan::WorkersFor(uint32_t threads) {
   return static_cast<uint32_t>(workers);
 }
 
-/// What the workers of a scan have in common.
+/// State shared by the workers of a scan.
 struct OnlineScan::SharedScan {
   SharedScan(std::string name, uint32_t count) : workers(std::move(name), count) {}
 
   Workers workers;
-  std::atomic<size_t> next_range{0};  ///< taken by nobody yet
-  std::atomic<uint64_t> rows{0};      ///< visited so far, now and then; for the progress
+  std::atomic<size_t> next_range{0};  ///< not taken yet
+  std::atomic<uint64_t> rows{0};      ///< visited so far, updated now and then; for the progress
 };
 
 Status OnlineScan::ScanRows(KeyVisit visit) {
@@ -169,7 +169,7 @@ Status OnlineScan::CatchUp(Round round, SnapshotFollower* follower) {
   if (session_->progress() != nullptr) {
     session_->progress()->Begin(WorkPhase::kCatchUp, changed_->count());
   }
-  // Snapshot first: what it sees was noted before its commit, hence before the keys are taken.
+  // Snapshot first: what it sees was noted before it committed, hence before the keys are taken.
   now_ = TakeSnapshot();
   Result<std::unique_ptr<EntrySorter>> keys = changed_->Take();
   if (!keys.ok()) return keys.status();
@@ -209,8 +209,8 @@ Status OnlineScan::ReadBefore(Bytes key) { return built_->cursor.GetRow(key, row
 
 Status OnlineScan::ReadNow(Bytes key) { return now_->cursor.GetRow(key, rows_.record); }
 
-/// A row whose newest version the snapshot does not see may be committed with that version later,
-/// by somebody who noted it already.
+/// A row's newest version that the snapshot does not see may be committed later, by a session that
+/// has already noted it.
 Status OnlineScan::NoteAgainIfOpen(Bytes key) {
   Cursor cursor(&table_->index(0)->tree);
   const Status status = cursor.SeekAtLeast(key);

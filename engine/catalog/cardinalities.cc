@@ -6,7 +6,7 @@
 namespace rowan {
 namespace {
 
-/// Below this many rows a change by half of them is nothing.
+/// Below this many rows even a change by half of them does not matter.
 constexpr uint64_t kRowsOfNoMatter = 16;
 
 }  // namespace

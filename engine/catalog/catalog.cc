@@ -15,10 +15,10 @@
 namespace rowan {
 namespace {
 
-/// Strays deleted in one go.
+/// Strays deleted at once.
 constexpr size_t kStraysAtOnce = 100;
 
-/// Purge tries again and again; once in this time is enough for the error log.
+/// Purge keeps retrying; logging it once in this time is enough.
 constexpr uint64_t kComplaintNanos = 1'000'000'000;
 
 Status LacksChanges() {
@@ -93,7 +93,7 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
     Txn txn;
     txn.state = TxnState::kActive;
     txn.locks.wait_timeout_s = 0;
-    // Kept from it now: the next start tries again.
+    // Prevented now: the next start tries again.
     if (!DeleteStatistics(&writer, &txn, table).ok() ||
         !txns->Commit(&txn, Durability::kBackground, false).ok()) {
       txns->Rollback(&txn).Ignore();
@@ -157,7 +157,7 @@ void Catalog::NoteDamage(SpaceId space) {
         entry.definition.name, damaged_->PathOf(space));
     if (const std::shared_ptr<Table>& open = entry.table) {
       open->damaged.store(true, std::memory_order_release);
-      // For rollback and purge; nothing of it can be read or changed any more.
+      // For rollback and purge; it can no longer be read or changed.
       MarkDropped(*open);
     }
     return;
@@ -215,12 +215,12 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
   if (damaged_->Contains(definition.space)) return LacksChanges();
   if (!found->second.table) {
-    // A rename, or its undoing, came between the look and now.
+    // A rename, or its undoing, happened in between.
     if (found->second.definition.name != definition.name) {
       opened->SetName(found->second.definition.name);
     }
     if (const auto kept = statistics_.find(table); kept != statistics_.end()) {
-      // Those that cannot be read, or are of a table that looks otherwise now, are counted again.
+      // Unreadable ones, or those of a since changed table, are counted again.
       Result<StoredStatistics> stored = DecodeStatistics(AsBytes(kept->second));
       if (stored.ok()) std::move(stored).value().PublishIn(opened.get());
       if (statistics_are_late_) opened->ExpectChanges();
@@ -274,7 +274,7 @@ std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
   Result<std::shared_ptr<Table>> table = Open(id);
   if (!table.ok()) return nullptr;
   if (std::shared_ptr<Index> present = (*table)->FindIndex(index)) return present;
-  // One that an ALTER drops, as long as that is not committed.
+  // An index that an ALTER drops, until that is committed.
   const SharedLock lock(&mutex_);
   const auto found = tables_.find(id);
   if (found == tables_.end()) return nullptr;
@@ -294,7 +294,7 @@ Status Catalog::OpenFailure(IndexId index) {
     id = found->second;
   }
   const Status status = Open(id).status();
-  // Of an open that failed: "its file is missing". A table dropped meanwhile has no index left.
+  // A failed opening: "its file is missing". A table dropped meanwhile has no index left.
   if (status.Is(Code::kIoError) && status.detail() == ENOENT && !Waits(id)) {
     return Status(Code::kNotFound);
   }

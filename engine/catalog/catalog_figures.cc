@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The catalog as operators see it: no file is opened for it, and the mutex is held for one table at
-// a time.
+// The catalog as operators see it: opens no files, and holds the mutex for one table at a time.
 #include <algorithm>
 #include <utility>
 
@@ -111,7 +110,7 @@ void Catalog::ForgetUnusedLeafMaps() {
     }
   }
   for (const TableId id : unused) {
-    const ExclusiveLock lock(&mutex_);  // who opens a table gets it from here
+    const ExclusiveLock lock(&mutex_);  // the opener of a table gets it from here
     const auto found = tables_.find(id);
     if (found == tables_.end() || !IsLastOwner(found->second.table)) continue;
     const Table& table = *found->second.table;

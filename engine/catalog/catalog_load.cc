@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The catalog at a start. Rows of transactions that the last run did not finish are read as they
-// were before: losers are rolled back while the tables are served already. What a prepared
-// transaction made of a table is kept beside it, for its commit.
+// were before: losers are rolled back while the tables are already served. A prepared transaction's
+// version of a table is kept alongside, for its commit.
 #include <utility>
 
 #include "btree/cursor.h"
@@ -13,8 +13,8 @@
 namespace rowan {
 namespace {
 
-/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is
-/// gone, too, and the rest says nothing.
+/// Collects a row of a dropped table. Some of its rows may be purged already: then its file is
+/// gone, too, and the rest is meaningless.
 void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
   if (dropped->Add(key, row).ok()) return;
   dropped->Abandon();
@@ -29,7 +29,7 @@ struct Catalog::Loading {
   CatalogRowJoiner joiner{};
   CatalogRowJoiner dropped{};
   std::vector<Change> changes{};  ///< definitions that an unfinished transaction altered
-  // What becomes the members of these names, whose mutex comes before the pages being read.
+  // For the members of these names, whose mutex comes before the latches of pages being read.
   decltype(Catalog::statistics_) statistics{};
   decltype(Catalog::unfinished_) unfinished_changes{};
 
@@ -88,10 +88,10 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   }
   VersionChain& versions = loading->versions;
   versions.Start(header, row);
-  // Ends at the last committed version, or at what the transaction made where there is none.
+  // Ends at the last committed version, or at the transaction's own if there is none.
   Status status;
   while (status.ok() && loading->IsUnfinished(versions.header())) status = versions.StepBack();
-  // Of one whose undo is damaged what it is now: whoever opens the table compares.
+  // With damaged undo, the present version: opening the table compares.
   const bool first = key.size() == CatalogKey(table, 0).size();
   const bool made_anew = !status.ok() || versions.header().deleted;
   if (first && !made_anew && !header.deleted) loading->changes.push_back({table, header.txn});
@@ -127,7 +127,7 @@ void Catalog::LoadPrepared(const Change& change) {
     Bytes row;
     if (!ParseClustered(cursor.value(), &header, &row) || header.deleted) continue;
     if (key.size() == StatisticsKeyOf({}).size()) continue;
-    // A loser may have come to write some of its rows only: nobody will ask for them.
+    // A loser may have written only some of its rows: they will not be needed.
     if (!joiner.Add(key, row).ok()) return;
   }
   cursor.Unlatch();  // the mutex comes before page latches

@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// For the mutex, which nobody keeps while the disk is waited for.
+/// For the mutex, which is never held while waiting for the disk.
 constexpr int kNameTries = 100;
 constexpr std::chrono::milliseconds kNameTick{1};
 
@@ -51,7 +51,7 @@ std::string Catalog::NameOfIndex(IndexId index) const {
 const TableDef* Catalog::DefinitionLocked(SpaceId space, IndexId index) const {
   const auto table = indexes_.find(index);
   const auto found = table == indexes_.end() ? tables_.end() : tables_.find(table->second);
-  const bool shared = space < kFirstTableSpace;  // pages in it may tell about any table
+  const bool shared = space < kFirstTableSpace;  // its pages may concern any table
   if (found != tables_.end() && (shared || found->second.definition.space == space)) {
     return &found->second.definition;
   }
@@ -63,7 +63,7 @@ const TableDef* Catalog::DefinitionLocked(SpaceId space, IndexId index) const {
 }
 
 DamagedObject Catalog::NamesOf(SpaceId space, IndexId index) const {
-  // The caller may hold latches that come behind the mutex in their order.
+  // The caller may hold latches that come after the mutex in their order.
   for (int tries = 1; !mutex_.TryLockShared(); ++tries) {
     if (tries == kNameTries) return {};
     std::this_thread::sleep_for(kNameTick);

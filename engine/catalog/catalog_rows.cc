@@ -9,12 +9,12 @@
 namespace rowan {
 namespace {
 
-/// In the place of the version of a definition that is in one row.
+/// Stands where a definition in one row has its version.
 constexpr uint8_t kInPieces = 0xFF;
 constexpr size_t kTableIdBytes = 8;
 constexpr size_t kPieceNumberBytes = 4;
 /// Two names of 64 characters, each of five bytes at most as the server writes them into paths,
-/// with a slash, and the numbers around them. Kept free in the first row for a longer name.
+/// with a slash, and the numbers around them. Reserved in the first row for a longer name.
 constexpr size_t kNameBytesMax = 700;
 
 size_t RowBytesMax(uint32_t page_size_bytes) {
@@ -22,7 +22,7 @@ size_t RowBytesMax(uint32_t page_size_bytes) {
          kClusteredHeaderBytes;
 }
 
-/// Bytes behind the name that the first of several rows holds.
+/// Bytes after the name that the first of several rows holds.
 size_t FirstPieceBytes(uint32_t page_size_bytes) {
   return RowBytesMax(page_size_bytes) - kNameBytesMax - 1 - kVarintBytesMax;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What ALTER makes of a definition in memory. The server's metadata locks keep others away until
-// the transaction has ended; rollback and purge may meet indexes of both versions until then.
+// Versions of definitions in memory, made by ALTER. The server's metadata locks keep others away
+// until the transaction has ended; rollback and purge may meet indexes of both versions until then.
 #include <algorithm>
 #include <utility>
 
@@ -79,7 +79,7 @@ void Catalog::SettleAlter(TableId table) {
 }
 
 void Catalog::SettlePrepared(TxnId txn) {
-  // Most have none, and disturb nobody then.
+  // Most have none, and then disturb no other.
   const std::vector<TableId> altered = ChangesBy(txn).altered;
   if (altered.empty()) return;
   const ExclusiveLock lock(&mutex_);

@@ -17,7 +17,7 @@ using Kind = DdlLog::Kind;
 
 struct Payload {
   Kind kind;
-  DdlLog::IndexTree subject;  ///< of a table the first two fields alone
+  DdlLog::IndexTree subject;  ///< for a table only the first two fields
   std::string old_name;       ///< renamed
 };
 
@@ -27,7 +27,7 @@ constexpr size_t kIndexEnd = kSpaceEnd + 8;
 constexpr size_t kRootEnd = kIndexEnd + 4;
 static_assert(kSpaceEnd == DdlLog::kPayloadBytes);
 
-/// Bytes of a record; 0 for a kind that is not known.
+/// Bytes of a record; 0 for an unknown kind.
 size_t PayloadBytes(Kind kind, size_t actual_bytes) {
   switch (kind) {
     case Kind::kCreated:
@@ -175,7 +175,7 @@ void DdlLog::Finish(const Txn* txn, WorkBudget* budget) {
           drop.table.value(), drop.space.value(), status.message());
     }
   }
-  // What cannot be done yet is left to purge.
+  // Purge does what cannot be done yet.
   for (const IndexTree& drop : pending.index_drops) RemoveIndex(drop, budget).Ignore();
 }
 
@@ -183,11 +183,11 @@ Status DdlLog::UndoExtension(Bytes payload, WorkBudget* budget) {
   Result<Payload> record = DecodePayload(payload);
   if (!record.ok()) return record.status();
   const IndexTree& subject = record->subject;
-  switch (record->kind) {  // the catalog row has an undo record of its own
+  switch (record->kind) {  // the catalog row has its own undo record
     case Kind::kCreated: return RemoveTable(subject.table, subject.space);
     case Kind::kDropped: ForgetDrop(subject.table); break;
     case Kind::kRenamed:
-      // Not there if the table was created by the same transaction and is gone already.
+      // Absent if the same transaction created the table and it is gone already.
       catalog_->Rename(subject.table, record->old_name).Ignore();
       break;
     case Kind::kAltered: catalog_->UndoAlter(subject.table); break;
@@ -234,8 +234,8 @@ Status DdlLog::RemoveClaimed(const IndexTree& index, WorkBudget* budget) {
 }
 
 Status DdlLog::SweepIndex(const IndexTree& index, WorkBudget* budget) {
-  // Nobody but the altering session could read it, and whoever counts a table's rows in the
-  // background, who can do without it. Who holds on to the table any longer is idle.
+  // Only the altering session could read it, and the thread that counts rows in the background,
+  // which can do without it. Other holders of the table are idle.
   for (int i = 0; i < kIndexUsePolls && !catalog_->ReleaseIndex(index.index); ++i) {
     std::this_thread::sleep_for(kIndexUsePoll);
   }

@@ -12,7 +12,7 @@ namespace rowan {
 namespace {
 
 constexpr uint32_t kFreeGroupBytes = 256;
-/// Asked for ahead: a device has this many requests at a time.
+/// Prefetched: a device gets this many requests at a time.
 constexpr size_t kPagesPerBatch = 32;
 
 bool BelongsTo(const std::byte* page, IndexId index) {
@@ -24,7 +24,7 @@ Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
   {
     Result<PageGuard> page = allocator->FixInUse(id);
     const Status status = page.status();
-    // Freed by somebody else meanwhile, or damaged: then it is lost, whosever it was.
+    // Freed by another thread meanwhile, or damaged: then it is lost, whatever it belonged to.
     if (status.Is(Code::kNotFound) || status.Is(Code::kCorrupt)) return Status::Ok();
     if (!status.ok()) return status;
     if (!BelongsTo(page->page(), index)) return Status::Ok();
@@ -34,7 +34,7 @@ Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
   if (!status.ok()) return status;
   Result<MutablePage> page = mini_txn.Fix(id);
   if (!page.ok()) return page.status();
-  // Freed and taken by somebody else meanwhile?
+  // Freed and reused meanwhile?
   if (!BelongsTo(page->bytes, index)) return Status::Ok();
   status = allocator->Free(&mini_txn, id);
   if (!status.ok()) return status;
@@ -43,7 +43,7 @@ Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
   return Status::Ok();
 }
 
-/// The pages of a bitmap, batch by batch.
+/// Iterates over the pages of a bitmap in batches.
 class PagesInUse {
  public:
   PagesInUse(std::span<const uint64_t> allocated, PageNumber first)

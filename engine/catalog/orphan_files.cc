@@ -13,8 +13,8 @@
 namespace rowan {
 namespace {
 
-/// A file whose creation was cut short has the few pages it is created with. Larger ones are not
-/// read to find out whether they are blank.
+/// A file whose creation was interrupted has only its few initial pages. Larger ones are not
+/// checked for being blank.
 constexpr uint32_t kBlankPagesMax = 1024;
 
 Status Stopping() { return Status(Code::kInterrupted, "files are judged at the next start"); }
@@ -74,13 +74,13 @@ Status OrphanFiles::CheckFilesLocked() {
     if (IsStopping()) return Stopping();
     const SpaceId space = files_.back();
     const Status status = CheckFile(space, &flushed);
-    // Not found: purge or the rollback was quicker.
+    // Not found: purge or the rollback was faster.
     if (status.Is(Code::kInterrupted)) return status;
     if (!status.ok() && !status.Is(Code::kNotFound)) {
       const SpaceFiles* const files = allocator_->pool()->files();
       const std::string place = files->PlaceOf(space);
       if (place == files->PathOf(space)) return status;
-      // Another disk's trouble is no reason to leave the others.
+      // A problem of one disk is no reason to leave files on others.
       LogWarning("'{}', which no table owns, is left as it is until the next start: {}.", place,
                  status.message());
     }
@@ -96,19 +96,19 @@ Status OrphanFiles::CheckFile(SpaceId space, bool* flushed) {
   if (!files->IsLive(space)) {
     if (path == files->PathOf(space)) return Status(Code::kNotFound);
     if (!dropped) {
-      // A link to nothing: of a CREATE that was cut short, or its disk is away.
+      // A dangling link: left by an interrupted CREATE, or its disk is missing.
       const Status opened = files->Open(space);
       if (IsPlaceMissing(opened)) return files->RemoveDeadLink(space);
       if (!opened.ok()) return opened;
-      // Its disk is back meanwhile: as one that was there.
+      // Its disk has come back: like an existing file.
     }
   }
   if (dropped) {
     LogInfo("Removing '{}', left over from a DROP that a crash cut short.", path);
     return allocator_->DropSpace(space);
   }
-  // What redo changed must be in the file, before it is judged and before it is moved.
-  // Nobody changes a page of any of these files from then on.
+  // Changes by redo must be in the file before it is judged or moved. From then on no page of any
+  // of these files changes.
   if (!*flushed) {
     const Status status = allocator_->pool()->FlushAndCheckpoint(FlushReason::kStart,
                                                                  [this] { return IsStopping(); });

@@ -15,7 +15,7 @@ constexpr uint8_t kWithoutTrees = 0x41;
 constexpr uint8_t kStatisticsVersion = 0x42;
 constexpr uint64_t kPartsMax = 64;
 
-/// Parts from the first with one row per key on are not stored: all further ones have one, too.
+/// From the first part with one row per key on, parts are not stored: all later ones have one, too.
 size_t StoredParts(const std::vector<float>& rows_per_key) {
   size_t count = 0;
   while (count < rows_per_key.size() && rows_per_key[count] > 1.0F) ++count;
@@ -30,7 +30,7 @@ Result<std::vector<float>> ReadRowsPerKey(CatalogFieldReader* fields) {
   std::vector<float> rows_per_key(parts, 1.0F);
   for (uint64_t part = 0; part < stored; ++part) {
     rows_per_key[part] = fields->Float();
-    // So that no number that is none gets into the optimizer's sums.
+    // Keeps NaN out of the optimizer's sums.
     if (!(rows_per_key[part] >= 1.0F)) return malformed;
   }
   return rows_per_key;

@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// First value >= `next` that the server's auto_increment_offset/increment permit; UINT64_MAX when
+/// First value >= `next` that the server's auto_increment_offset/increment permit; UINT64_MAX if
 /// there is none.
 uint64_t AlignUp(uint64_t next, uint64_t offset, uint64_t increment) {
   if (increment <= 1) return next;
@@ -65,7 +65,7 @@ void Table::KeepCardinalities(const Table& former) {
   const auto same = [](const IndexDef& one, const IndexDef& other) { return one.id == other.id; };
   const std::vector<IndexDef>& now = definition_.indexes;
   const std::vector<IndexDef>& then = former.definition_.indexes;
-  // With other indexes they are counted anew.
+  // With other indexes they are counted again.
   if (!std::equal(now.begin(), now.end(), then.begin(), then.end(), same)) return;
   cardinalities_.PublishTrees(former.cardinalities_.Trees());
   if (former.cardinalities_.version() == 0) return;
@@ -105,8 +105,8 @@ Status Table::LoadCounters() {
   if (!mark.ok()) return mark.status();
   auto_increment_mark_.store(*mark, std::memory_order_relaxed);
   auto_increment_.store(std::max<uint64_t>(*mark, 1), std::memory_order_relaxed);
-  // Hidden row ids are 8-byte big-endian keys: the next one follows the last key in the tree, be it
-  // delete-marked or not. Harmless for tables with a primary key, which never ask.
+  // Hidden row ids are 8-byte big-endian keys: the next one follows the last key in the tree,
+  // delete-marked or not. Harmless for tables with a primary key, which never use it.
   std::vector<std::byte> last;
   const Status status = EdgeKey(0, IndexEdge::kLast, &last);
   if (status.Is(Code::kEndOfRange)) return Status::Ok();

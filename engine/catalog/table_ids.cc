@@ -8,7 +8,7 @@
 namespace rowan {
 namespace {
 
-/// So many spaces' worth of ids are reserved at once, so DDL rarely writes the control file.
+/// Ids for this many spaces are reserved at once, so DDL rarely writes the control file.
 constexpr uint32_t kChunk = 256;
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace rowan {
 namespace {
 
-/// Outcomes are asked for by their own session only, and that one has seen them end.
+/// Only their own session asks for outcomes, and it has seen them end.
 constexpr uint64_t kRingEntries = uint64_t{1} << 14;
 /// Rows are locked only where a write meets a duplicate.
 constexpr uint64_t kLockMemoryBytesMax = uint64_t{16} << 20;
@@ -20,7 +20,7 @@ Status TemporaryTables::Prepare() {
   const MutexLock lock(&prepare_mutex_);
   if (txns() != nullptr) return Status::Ok();
   const Status status = MakeTransactionsLocked();
-  if (!status.ok()) {  // what there is of the undo space would be in the way of the next attempt
+  if (!status.ok()) {  // a partial undo space would block the next attempt
     undo_.reset();
     allocator_->DropSpace(kTemporaryUndoSpace).Ignore();
   }
@@ -41,8 +41,8 @@ Status TemporaryTables::MakeTransactionsLocked() {
   return status;
 }
 
-/// Ids are used again only when all of them were used: pages of a dropped space may linger in the
-/// buffer pool for a while.
+/// Ids are reused only when all have been used: pages of a dropped space may linger in the buffer
+/// pool for a while.
 Result<SpaceId> TemporaryTables::TakeSpaceLocked() {
   const SpaceFiles* files = allocator_->pool()->files();
   const SpaceId first{kTemporaryUndoSpace.value() + 1};

@@ -14,9 +14,9 @@ constexpr double kNanosPerSecond = 1e9;
 /// From here on checkpoints hurry and writers wait for them.
 constexpr double kLogFullShare = 0.75;
 constexpr double kDirtyShare = 0.9;
-/// Old versions of this many transactions make scans of what they changed slow.
+/// Old versions of this many transactions slow down scans of what they changed.
 constexpr uint64_t kHistoryLong = 1'000'000;
-/// A disk that needs longer for one sync in a hundred is busy with something else.
+/// A disk that takes longer for one sync in a hundred is busy with something else.
 constexpr uint64_t kSyncSlowMicros = 100'000;
 
 double Share(uint64_t part, uint64_t whole) {

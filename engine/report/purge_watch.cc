@@ -7,7 +7,7 @@ namespace rowan {
 namespace {
 
 constexpr uint64_t kNanosBetween = uint64_t{600} * 1'000'000'000;
-/// Reports and backups take this long and hurt nobody by it.
+/// Reports and backups take this long and do no harm.
 constexpr uint64_t kSnapshotAgeMs = 60'000;
 /// A hundred MiB of undo, and entries that every reader of the index steps over.
 constexpr uint64_t kVersionsKept = 1'000'000;

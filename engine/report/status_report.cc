@@ -14,7 +14,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kTransactionsShown = 100;
-/// Fewer say nothing about one in a hundred.
+/// With fewer, one in a hundred is not meaningful.
 constexpr uint64_t kSyncsThatTell = 100;
 
 const char* StateName(TxnState state) {
@@ -145,7 +145,7 @@ EngineFigures StatusReport::Figures() const {
   figures.open_files = storage_->files()->OpenHandles();
   figures.open_files_max = storage_->files()->OpenHandlesMax();
   figures.scrub = storage_->scrubber()->Figures();
-  figures.log_checkpoint = log.checkpoint();  // not behind what is read after it
+  figures.log_checkpoint = log.checkpoint();  // not after what is read next
   figures.log_durable = log.durable();
   figures.log_written = log.written();
   figures.log_tail = log.tail();

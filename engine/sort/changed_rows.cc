@@ -11,7 +11,7 @@ ChangedRows::ChangedRows(SortSpace space, std::string name, const Limits& limits
     : space_(std::move(space)), name_(std::move(name)), limits_(limits), keys_(NewSorterLocked()) {}
 
 std::unique_ptr<EntrySorter> ChangedRows::NewSorterLocked() {
-  // The one that was taken has a file of its own.
+  // The one that was taken has its own file.
   return space_.NewSorter(Format("{}_{}", name_, turn_++ % 2), limits_.memory_bytes);
 }
 
@@ -22,7 +22,7 @@ void ChangedRows::Add(Bytes key) {
   bytes_ += EntrySorter::StoredBytes(entry);
   if (bytes_ > limits_.bytes_max) {
     failure_ = Status(Code::kTooBig, kTooManyChanges);
-    keys_ = NewSorterLocked();  // the builder gives up: no need to keep a file until it looks
+    keys_ = NewSorterLocked();  // the builder gives up: no need to keep a file until then
     return;
   }
   failure_ = keys_->Add(entry);

@@ -11,15 +11,14 @@ namespace rowan {
 namespace {
 
 constexpr char kNamePrefix[] = "rowan.sort_";
-/// Small, so that tests of a few hundred rows sort through files, too.
+/// Small, so that tests with a few hundred rows sort through files, too.
 constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
 constexpr size_t kReadChunkBytesMin = size_t{16} << 10;
 constexpr size_t kReadChunkBytesMax = size_t{1} << 20;
 
 }  // namespace
 
-/// Sorted entries of a lane: those in memory, or a run of its file with the window of it that is in
-/// memory.
+/// Sorted entries of a lane: those in memory, or a run of its file with its window in memory.
 class EntrySorter::Source {
  public:
   explicit Source(const SortLane* in_memory) : lane_(in_memory) {}
@@ -78,7 +77,7 @@ class EntrySorter::Source {
   const SortLane* const lane_;
   File* const file_ = nullptr;  ///< null: in memory
   size_t next_ = 0;             ///< in memory
-  uint64_t position_ = 0;       ///< of the first byte behind the window
+  uint64_t position_ = 0;       ///< of the first byte after the window
   const uint64_t end_ = 0;
   const size_t chunk_bytes_ = 0;
   std::vector<std::byte> window_;
@@ -150,7 +149,7 @@ Status EntrySorter::AddSource(std::unique_ptr<Source> source) {
   return Status::Ok();
 }
 
-/// Puts the source on top, whose entry has become a larger one, where it belongs.
+/// Moves the top source, whose entry has become larger, to its place.
 void EntrySorter::SinkTop() {
   const size_t count = heap_.size();
   Source* const sinking = heap_[0];

@@ -73,8 +73,8 @@ bool IsLive(Bytes value, bool clustered) {
   return ParseSecondary(value, &header, &rest) && header.deleter == kNoTxn;
 }
 
-/// Adds the live entries from the cursor on; only those of its leaf unless `all`. Number of leaves
-/// at most: kLeavesCounted.
+/// Adds the live entries from the cursor on; only those of its leaf unless `all`. Reads at most
+/// kLeavesCounted leaves.
 Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
   PageNumber leaf = kNoPage;
   bool first = true;
@@ -82,7 +82,7 @@ Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) 
     if (cursor->leaf() != leaf) {
       if (leaf != kNoPage && !all) return Status::Ok();
       leaf = cursor->leaf();
-      first = !all;  // what lies between two sampled leaves is not known
+      first = !all;  // what lies between two sampled leaves is unknown
     }
     if (IsLive(cursor->value(), clustered)) {
       counter->Add(cursor->key(), first);
@@ -93,7 +93,7 @@ Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) 
   }
 }
 
-/// The same from where `seek` puts the cursor.
+/// The same from the position set by `seek`.
 template <typename Seek>
 Status AddAfter(Seek seek, Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
   const Status status = seek();
@@ -168,7 +168,7 @@ bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now) {
   const Table::Statistics known = table->statistics();
   if (cardinalities->Outdated(known.rows)) return true;
   if (recent) return false;
-  // A small table is counted: it may as well be right.
+  // A small table is counted: it may as well be exact.
   const bool small = known.clustered_pages + known.secondary_pages <= kLeavesCounted;
   return small || changes >= known.rows / kRefreshShare;
 }

@@ -14,7 +14,7 @@ namespace rowan {
 namespace {
 
 constexpr uint32_t kLeavesSampledByAnalyze = 200;
-/// Counting goes on at the next tick behind this: it must not take a core for itself.
+/// After this, counting continues at the next tick: it must not occupy a core.
 constexpr std::chrono::milliseconds kTimePerTick{200};
 
 }  // namespace
@@ -37,7 +37,7 @@ void StatisticsKeeper::RefreshDue(FunctionRef<bool()> interrupted) {
     if (interrupted()) return;
     if (!RefreshIsDue(table.get(), begin)) continue;
     const uint32_t leaves = table->cardinalities()->settings().sample_leaves;
-    // Damage is met by the table's user.
+    // Damage is left for the table's user to meet.
     if (RefreshTableStatistics(allocator_, table.get(), leaves, interrupted).ok()) {
       Keep(table.get());
     } else {
@@ -57,9 +57,9 @@ void StatisticsKeeper::Keep(Table* table) {
   Txn txn;
   txn.state = TxnState::kActive;
   txn.isolation = IsolationLevel::kReadCommitted;
-  txn.locks.wait_timeout_s = 0;  // a DROP of the table has the row: it goes
+  txn.locks.wait_timeout_s = 0;  // a DROP of the table holds the row: it will go
   const std::string row = EncodeStatistics(table);
-  // What keeps statistics from being stored is met by those whose data it concerns.
+  // Whatever prevents storing statistics is reported to users whose data it affects.
   if (!catalog_->WriteStatistics(&writer, &txn, table->id(), row).ok() ||
       !txns_->Commit(&txn, Durability::kBackground, false).ok()) {
     txns_->Rollback(&txn).Ignore();
