@@ -17,7 +17,7 @@ namespace {
 
 using Changes = Alter_inplace_info;
 
-/// What the dictionary alone knows of, or what the comparison decides about.
+/// Changes that concern only the dictionary, or that the comparison decides about.
 constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
     Changes::ADD_STORED_BASE_COLUMN | Changes::ADD_VIRTUAL_COLUMN | Changes::DROP_STORED_COLUMN |
     Changes::DROP_VIRTUAL_COLUMN | Changes::ALTER_STORED_COLUMN_ORDER |
@@ -33,13 +33,13 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
                                                   Changes::ADD_SPATIAL_INDEX | Changes::DROP_INDEX |
                                                   Changes::DROP_UNIQUE_INDEX;
-/// Changes that make a new table of the existing rows.
+/// Changes that make a new table from the existing rows.
 constexpr Changes::HA_ALTER_FLAGS kRebuildChanges =
     Changes::RECREATE_TABLE | Changes::ADD_PK_INDEX | Changes::DROP_PK_INDEX |
     Changes::ALTER_COLUMN_NULLABLE | Changes::ALTER_COLUMN_NOT_NULLABLE;
 
-/// Whether the server says that values keep their meaning. It denies that for a VARCHAR that comes
-/// to need two length bytes in its records, which ours never have.
+/// Whether values keep their meaning according to the server. It denies that for a VARCHAR that
+/// starts to need two length bytes in its records, which ours never have.
 bool ValuesStay(Field* before, const Create_field& after) {
   if (before->is_gcol() != after.is_gcol()) return false;
   if (before->is_equal(&after) != IS_EQUAL_NO) return true;
@@ -48,7 +48,7 @@ bool ValuesStay(Field* before, const Create_field& after) {
          after.max_display_width_in_bytes() >= before->field_length && !before->is_gcol();
 }
 
-/// A new column that has one value in all rows there are, or is computed from others.
+/// A new column that has one value in all existing rows, or is computed from others.
 bool HasOneValue(const Create_field& column) {
   if (column.is_virtual_gcol()) return true;
   return column.m_default_val_expr == nullptr && (column.auto_flags & Field::NEXT_NUMBER) == 0 &&
@@ -74,7 +74,7 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
 
 bool MayDoWithoutCopy(THD* thd, const Alter_inplace_info& info) {
   auto possible = kDictionaryChanges | kIndexChanges | kRebuildChanges;
-  // Foreign keys are in the server's dictionary alone. Only rows that are to be checked are copied.
+  // Foreign keys are only in the server's dictionary. Only rows to be checked are copied.
   if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) {
     possible |= Changes::ADD_FOREIGN_KEY;
   }

@@ -54,7 +54,7 @@ bool SameDefinition(const TableDef& one, const TableDef& other) {
 }  // namespace
 
 bool FailAlter(const TABLE& table, Status status) {
-  // The server's own error, of a value that cannot be converted, has been raised already.
+  // The server's own error, for a value that cannot be converted, has already been raised.
   if (!status.ok() && !current_thd->is_error()) {
     table.file->handler::print_error(HandlerError(current_thd, status), MYF(0));
   }
@@ -78,7 +78,7 @@ enum_alter_inplace_result AlterJob::Check() {
   if (!MayDoWithoutCopy(thd, info_) || !MapColumns(*table_, *info_.alter_info, &columns)) {
     return RefuseInPlace();
   }
-  // What would be refused goes through a copy, whose CREATE says why.
+  // What would be refused goes through a copy, whose CREATE reports why.
   if (UnsupportedOption(thd, altered_, *info_.create_info).refuses()) return RefuseInPlace();
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
@@ -102,9 +102,9 @@ enum_alter_inplace_result AlterJob::Check() {
 }
 
 bool AlterJob::ChooseRebuild(ColumnMap columns) {
-  // The server has put the values of new columns into this record. Those that no row may have are
-  // not to be seen in deleted rows either, which older snapshots read; the server itself checks
-  // whether the table is empty.
+  // The server has put the values of new columns into this record. Values that no row may have must
+  // not appear in deleted rows either, which older snapshots read; the server itself checks whether
+  // the table is empty.
   rebuilds_ = WantsRebuild(info_) || !codec().RowsStay(columns, *codec_) ||
               !codec_->InheritHistory(codec(), columns, altered_->record[0]);
   former_columns_ = std::move(columns);
@@ -125,9 +125,9 @@ void AlterJob::FindStayingIndexes() {
   for (uint32_t i = 1; i < former_.size() && !rebuilds_; ++i) former_[i] = IndexThatStays(i);
 }
 
-/// Number of the index that stays as the new definition's, with its words; 0: it has to be built,
-/// with those that ChooseWords finds. The server also lists indexes as dropped and added that stay,
-/// when a column becomes longer.
+/// Number of the existing index that serves as the new one, with its words; 0: it must be built,
+/// with those that ChooseWords finds. When a column becomes longer, the server lists indexes that
+/// stay as dropped and added.
 uint32_t AlterJob::IndexThatStays(uint32_t index_number) {
   const KEY& key = altered_->key_info[codec_->KeyOfIndexNumber(index_number)];
   const uint former_key = FormerKey(*table_, info_, key.name);
@@ -141,8 +141,8 @@ bool AlterJob::builds() const {
   return std::find(former_.begin() + 1, former_.end(), 0u) != former_.end();
 }
 
-/// FULLTEXT indexes that are to be built get the words of today's settings. Where all stay, a
-/// stopword table is not looked at.
+/// FULLTEXT indexes to be built get the words of the current settings. If all stay, no stopword
+/// table is read.
 Status AlterJob::ChooseWords(std::string* refusal) {
   std::vector<uint32_t> built;
   for (uint32_t i = 1; i < former_.size(); ++i) {
@@ -194,8 +194,8 @@ void AlterJob::ChooseColumns() {
   if (computed_columns_ != nullptr) computed_columns_->AddSources(&columns_);
 }
 
-/// For threads other than the server's. Null where rows have columns that are computed: only the
-/// server's thread can do that, in the table's own record.
+/// For threads other than the server's. Null if rows have computed columns: only the server's
+/// thread can compute them, in the table's own record.
 std::function<std::shared_ptr<void>()> AlterJob::RecordMaker() const {
   if (computed_columns_ != nullptr) return nullptr;
   return [share = altered_->s]() -> std::shared_ptr<void> {
@@ -260,7 +260,7 @@ bool AlterJob::Finish(const dd::Table& old_def, dd::Table* new_def) {
   return false;
 }
 
-/// The table with its new names and indexes.
+/// The table's definition with its new names and indexes.
 TableDef AlterJob::DefinitionAfter() const {
   const TableDef& before = share_.table()->definition();
   TableDef after = DescribeTable(altered_, *codec_, before.name);
@@ -293,7 +293,7 @@ bool AlterJob::FinishInPlace(std::shared_ptr<Table>* now) {
     changed_by_ = connection->session->txn_number();
   }
   if (!sets_auto_increment()) return false;
-  // Too small a value is raised above the column's largest one when the table is next opened.
+  // Too small a value is raised above the column's largest when the table is next opened.
   return Fails((*now)->SetAutoIncrement(info_.create_info->auto_increment_value));
 }
 

@@ -31,7 +31,7 @@ Status LockAutoIncrement(const TablePart& part, Session* session) {
   if (AutoIncrementLockMode() == kAutoIncrementConsecutive) {
     const int command = thd_sql_command(current_thd);
     const bool knows_count = command == SQLCOM_INSERT || command == SQLCOM_REPLACE;
-    // A statement that does not know must get consecutive values.
+    // A statement that does not know the count must get consecutive values.
     if (knows_count && !session->AutoIncrementIsLocked(*part.table())) return Status::Ok();
   }
   return session->LockAutoIncrement(*part.table());
@@ -39,7 +39,7 @@ Status LockAutoIncrement(const TablePart& part, Session* session) {
 
 void RaiseAutoIncrement(const Field& field, uint64_t value, Table* engine_table) {
   if (value == 0 || value < engine_table->auto_increment()) return;
-  // At the top of the column's range the counter stays: the next insert meets the last value.
+  // At the top of the column's range the counter stays: the next insert gets the last value again.
   const uint64_t most = field.get_max_int_value();
   engine_table->RaiseAutoIncrement(value < most ? value + 1 : most);
 }
@@ -64,7 +64,7 @@ Status FindAutoIncrement(const TABLE& table, const TableShare& share) {
   const uint32_t index_number = share.codec().IndexNumberOfKey(key_number);
   const KEY_PART_INFO& part = table.key_info[key_number].key_part[0];
   const bool descending = (part.key_part_flag & HA_REVERSE_SORT) != 0;
-  // Even of a row that is deleted or not committed: InnoDB counts those too.
+  // Even of a deleted or uncommitted row: InnoDB counts those too.
   ByteBuffer key;
   const Status status =
       share.table()->EdgeKey(index_number, descending ? IndexEdge::kFirst : IndexEdge::kLast, &key);

@@ -21,8 +21,8 @@ namespace {
 
 bool IsBlob(const Field& field) { return field.is_flag_set(BLOB_FLAG) || field.is_array(); }
 
-/// A value that points to memory of its field stays, so that the values of the field in other
-/// records stay as well.
+/// Preserves a value that points to memory of its field, and so the field's values in other
+/// records.
 bool ComputeField(Field* field) {
   Field_blob* blob = IsBlob(*field) ? down_cast<Field_blob*>(field) : nullptr;
   if (blob != nullptr && blob->backup_blob_field()) return false;
@@ -50,7 +50,7 @@ ComputedColumns::ComputedColumns(TABLE* table, const TableCodec* codec)
   }
   size_t count = 0;
   while (table->vfield[count] != nullptr) ++count;
-  // A column is computed from columns before it only, where it is computed from generated ones.
+  // A column depends only on those generated columns that precede it.
   while (count-- > 0) {
     Field* field = table->vfield[count];
     if (!field->is_virtual_gcol() || !wanted[field->field_index()]) continue;
@@ -147,7 +147,7 @@ bool ComputedColumns::Compute(const void* columns, unsigned char* record) const 
   dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);
   unsigned char* const now = table_->record[0];
   if (record != now) repoint_field_to_record(table_, now, record);
-  // The columns that it is computed from are undefined unless they were read.
+  // The columns that it depends on are undefined unless they were read.
   const auto* const read = static_cast<const MY_BITMAP*>(columns);
   const bool computed = std::all_of(fields_.begin(), fields_.end(), [read](Field* field) {
     const bool known =

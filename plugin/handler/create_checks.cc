@@ -41,7 +41,7 @@ bool HasSpatialIndex(const TABLE& form) {
 
 bool IsTextIndex(const KEY& key) { return (key.flags & HA_FULLTEXT) != 0; }
 
-/// Nothing would compute the column where an entry's text is needed again.
+/// Nothing would compute the column when an entry's text is needed again.
 bool HasTextIndexOnVirtualColumn(const TABLE& form) {
   const std::span<const KEY> keys(form.key_info, form.s->keys);
   return std::any_of(keys.begin(), keys.end(), [](const KEY& key) {
@@ -59,7 +59,7 @@ bool IsGiven(const Text& text) {
 }
 bool IsGiven(const char* text) { return text != nullptr && *text != 0; }
 
-/// A row format that InnoDB does not have either.
+/// A row format that InnoDB lacks, too.
 bool IsForeignRowFormat(row_type format) {
   return format == ROW_TYPE_FIXED || format == ROW_TYPE_PAGED;
 }
@@ -80,7 +80,7 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
   return IsGiven(info.compress) && strcasecmp(info.compress.str, "none") != 0;
 }
 
-/// Options that make no sense, even as hints. Those that an ALTER takes over were accepted before.
+/// Options that make no sense, even as hints. Those that an ALTER keeps were accepted before.
 Refusal SenselessOption(const HA_CREATE_INFO& info) {
   const bool format =
       (info.used_fields & HA_CREATE_USED_ROW_FORMAT) != 0 && IsForeignRowFormat(info.row_type);
@@ -140,7 +140,7 @@ void NoteIgnored(THD* thd, const char* option, const std::string& where) {
                       "Rowan ignores %s of %s", option, where.c_str());
 }
 
-/// As the server notes it.
+/// In the server's form.
 void NoteOptionIgnored(THD* thd, const char* option) {
   push_warning_printf(thd, Sql_condition::SL_WARNING, WARN_OPTION_IGNORED,
                       ER_THD(thd, WARN_OPTION_IGNORED), option);
@@ -168,7 +168,7 @@ void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info)
        "MERGE_THRESHOLD in the comment");
   if (IsGiven(info.index_file_name)) NoteOptionIgnored(thd, "INDEX DIRECTORY");
   for (uint i = 0; i < form->s->keys; ++i) {
-    // KEY_BLOCK_SIZE of an index is a hint, of which InnoDB does not speak either.
+    // KEY_BLOCK_SIZE of an index is a hint that InnoDB does not mention either.
     const KEY& key = form->key_info[i];
     if (!HasMergeThreshold({key.comment.str, key.comment.length})) continue;
     NoteIgnored(thd, "MERGE_THRESHOLD in the comment", std::string("index '") + key.name + "'");

@@ -33,8 +33,8 @@ constexpr char kIndexDirectoryOption[] = "index_file_name";
 
 namespace fs = std::filesystem;
 
-/// Absolute, without links as far as the path is there, without "." and "..", without a slash at
-/// the end.
+/// Absolute, without links as far as the path exists, without "." and "..", without a slash at the
+/// end.
 std::string Plain(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
@@ -102,7 +102,7 @@ bool RefusesOptions() { return ServerVariable("innodb_strict_mode") != "OFF"; }
 int ChooseDirectory(THD* thd, const std::string& wanted, std::string* directory) {
   directory->clear();
   if (wanted.empty()) return 0;
-  // What is checked is what is used.
+  // The path that is checked is the one that is used.
   std::string path = wanted.starts_with('/') ? Plain(wanted) : wanted;
   const std::string problem = ProblemWith(path);
   if (problem.empty()) {

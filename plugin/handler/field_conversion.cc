@@ -17,7 +17,7 @@
 namespace rowan {
 namespace {
 
-/// Both have the same bytes in a record for the same value. Those of a BIT column lie elsewhere.
+/// Both have the same bytes in a record for the same value. A BIT column has its bytes elsewhere.
 bool SameBytes(const Field& before, const Field& after) {
   return before.real_type() == after.real_type() && before.pack_length() == after.pack_length() &&
          before.charset() == after.charset() && before.real_type() != MYSQL_TYPE_BIT;

@@ -25,10 +25,10 @@ namespace {
 
 /// What decides how the values of two columns can be compared.
 enum class Family : uint8_t {
-  kInteger,  ///< of the same size and sign
-  kText,     ///< of the same collation
-  kBytes,    ///< of any two lengths
-  kOther     ///< of the same type, size and scale
+  kInteger,  ///< the same size and sign
+  kText,     ///< the same collation
+  kBytes,    ///< any two lengths
+  kOther     ///< the same type, size and scale
 };
 
 Family FamilyOf(const Ha_fk_column_type& column) {
@@ -58,15 +58,15 @@ size_t SizeBytes(const Ha_fk_column_type& column) {
 
 bool IsUnsigned(const Ha_fk_column_type& column) {
   using Type = dd::enum_column_types;
-  // Their numbers have no sign, though the dictionary does not say so.
+  // Their numbers are unsigned, though the dictionary does not say so.
   if (column.type == Type::ENUM || column.type == Type::SET || column.type == Type::YEAR) {
     return true;
   }
   return column.type != Type::NEWDATE && column.is_unsigned;
 }
 
-/// As InnoDB decides, except that it also lets columns refer to each other whose values it stores
-/// as bytes of different meanings, where no row ever finds its parent.
+/// The rule of InnoDB, except that InnoDB also accepts columns whose values it stores as bytes of
+/// different meanings, where no row ever finds its parent.
 bool AreComparable(const Ha_fk_column_type* child, const Ha_fk_column_type* parent,
                    bool check_charsets) {
   const Family family = FamilyOf(*child);
@@ -82,7 +82,7 @@ bool AreComparable(const Ha_fk_column_type* child, const Ha_fk_column_type* pare
          child->numeric_scale == parent->numeric_scale;
 }
 
-/// Of a key as the child's table or as the parent's has it.
+/// For a key from the child's or the parent's table.
 template <typename Key>
 bool ChangesChildren(const Key& key) {
   const auto changes = [](dd::Foreign_key::enum_rule rule) {
@@ -97,7 +97,7 @@ bool ChangesItsChildren(const TABLE_SHARE& share) {
                      ChangesChildren<TABLE_SHARE_FOREIGN_KEY_PARENT_INFO>);
 }
 
-/// Of the values that a column has in two records, where they are seen from record[0].
+/// Compares a column's values in two records, at offsets from record[0].
 bool IsSame(Field* field, ptrdiff_t one, ptrdiff_t other) {
   const bool null = field->is_null(one);
   if (null != field->is_null(other)) return false;
@@ -120,8 +120,8 @@ void SetForeignKeyHooks(handlerton* hton) {
   hton->foreign_keys_flags =
       HTON_FKS_WITH_PREFIX_PARENT_KEYS | HTON_FKS_NEED_DIFFERENT_PARENT_AND_SUPPORTING_KEYS;
   hton->check_fk_column_compat = AreComparable;
-  // InnoDB's, so that a table keeps the names that its keys were given when it comes from there:
-  // statements name them, and RENAME TABLE renames those that end like this.
+  // InnoDB's, so that a table coming from there keeps the names of its keys: statements use them,
+  // and RENAME TABLE renames those with this suffix.
   hton->fk_name_suffix = {STRING_WITH_LEN("_ibfk_")};
 }
 
@@ -129,11 +129,11 @@ UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
   if (share.foreign_keys == 0 && share.foreign_key_parents == 0) return UncheckedKeys::kNone;
   if (is_sql_fk_checks_enabled(thd)) return UncheckedKeys::kNone;
   if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return UncheckedKeys::kNone;
-  // ALTER copies rows that were checked.
+  // ALTER copies rows that have been checked.
   if (share.tmp_table != NO_TMP_TABLE) return UncheckedKeys::kNone;
   if (!thd->lex->is_stmt_row_injection()) return UncheckedKeys::kAll;
-  // The server that these rows come from has checked them. But it did not log what its engine did
-  // to the children's rows.
+  // The server that sent these rows has checked them. But it did not log its engine's changes of
+  // the children's rows.
   return ChangesItsChildren(share) ? UncheckedKeys::kCascades : UncheckedKeys::kNone;
 }
 
@@ -141,7 +141,7 @@ bool CascadesMayReturn(const TABLE_SHARE& share) {
   const std::span keys(share.foreign_key, share.foreign_keys);
   const bool cascades_arrive =
       std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>);
-  // They set out from this table's own row, or from a parent that a trigger of this table changes.
+  // They start from this table's own row, or from a parent that a trigger of this table changes.
   return cascades_arrive && (ChangesItsChildren(share) || share.triggers != nullptr);
 }
 
@@ -153,7 +153,7 @@ Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uc
   for (uint i = 0; i < table->s->fields; ++i) {
     Field* field = table->field[i];
     if (field->is_virtual_gcol() || !IsSame(field, read_offset, changed_offset)) continue;
-    // One that is still where it was read stays there: that is how it is recognized.
+    // A value still where it was read stays there: that is how it is recognised.
     if (IsSame(field, read_offset, stored_offset)) continue;
     CopyValue(field, stored_offset, changed_offset);
     kept[i] = true;
@@ -170,9 +170,9 @@ int RefuseUnchecked() {
 
 int RaiseInCascade(const TABLE& table, int error) {
   if (error == 0 || error == HA_ERR_END_OF_FILE || table.open_for_fk_name == nullptr) return error;
-  // Between a child's first row and its last one the server reports duplicates only. After anything
-  // else (a deadlock, a lock that was not granted) it would leave the parent's row as it is and go
-  // on with the next one, as if IGNORE had been asked for: with some of the children changed.
+  // Between a child's first and last row the server reports only duplicates. After anything else (a
+  // deadlock, a lock not granted) it would leave the parent's row as it is and go on with the next
+  // one, as with IGNORE, but with some of the children changed.
   if (error != HA_ERR_FOUND_DUPP_KEY && !current_thd->is_error()) {
     table.file->print_error(error, MYF(0));
   }
@@ -180,7 +180,7 @@ int RaiseInCascade(const TABLE& table, int error) {
 }
 
 void RepairCascadeCount(THD* thd) {
-  // Server 9.7 counts the tables of a cascade, and takes a table that refers to itself off without
+  // Server 9.7 counts the tables of a cascade, and subtracts a table that refers to itself without
   // having counted it. A negative count is too many for it: error 6575, for a tree of two levels.
   if (static_cast<int32_t>(thd->fk_cascade_chain_tables()) < 0) {
     thd->reset_fk_cascade_chain_tables();

@@ -31,7 +31,7 @@ void GroupReader::Close() {
 void GroupReader::Prepare(const Read& read) const {
   TablePart& part = *read.part;
   if (part.scan.prepared) return;
-  // The server expects virtual columns from an index that it reads alone.
+  // The server expects virtual columns from an index in an index-only read.
   const bool key_read = read.key_read->asked && plan_->access_key == plan_->group_key;
   bool from_entry = key_read || (plan_->is_covering && EntryHasRowReference(part));
   const MY_BITMAP* const columns =

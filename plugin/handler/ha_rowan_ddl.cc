@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CREATE, DROP, RENAME and TRUNCATE. Every change of the catalog is part of the session's
-// transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
-// comes as CREATE over a definition that has a table already: the old one is dropped in the same
-// transaction. Temporary tables are in no catalog: they are created and dropped at once. ALTER
-// without a copy of the server's is an AlterJob's.
+// transaction, so the server's dictionary and ours commit or roll back together. TRUNCATE arrives
+// as CREATE with a definition that already has a table: the old one is dropped in the same
+// transaction. Temporary tables are in no catalog: they are created and dropped at once. AlterJob
+// does ALTER without a copy by the server.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -31,13 +31,13 @@
 namespace rowan {
 namespace {
 
-/// For an existing table: decided by its id.
+/// For an existing table: its id tells.
 bool IsTemporary(const dd::Table* table_def) {
   const dd::Object_id id = table_def->se_private_id();
   return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
 }
 
-/// Where a table is to lie: where TRUNCATE found it, or where it is wanted. `former`: its id.
+/// Places a table where TRUNCATE found it, or where it is wanted. `former`: its id.
 int Place(THD* thd, const HA_CREATE_INFO& info, dd::Object_id former, TableDef* definition) {
   if (former != dd::INVALID_OBJECT_ID) {
     return HandlerError(thd, KeepDirectory(TableId(former), definition));

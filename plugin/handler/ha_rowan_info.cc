@@ -20,7 +20,7 @@ namespace rowan {
 
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
-  // Also with the variable part: INFORMATION_SCHEMA asks for nothing else of a cached table.
+  // Also with the variable part: INFORMATION_SCHEMA requests nothing else for a cached table.
   if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
     key_statistics_.Publish(*part_, (flag & HA_STATUS_CONST) != 0);
   }
@@ -47,7 +47,7 @@ double ha_rowan::scan_time() {
 }
 
 double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
-  // MAX_KEY asks for the table itself.
+  // MAX_KEY means the table itself.
   const bool secondary = index < table->s->keys && codec().IndexNumberOfKey(index) != 0;
   if (secondary) return handler::read_time(index, ranges, rows);
   return RowsReadTime(engine_table()->statistics(), ranges, rows);
@@ -60,15 +60,15 @@ longlong ha_rowan::get_memory_buffer_size() const {
 ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
   const Result<uint64_t> rows = EstimateRange(*part_, index, low, high, &estimated_range_);
   if (!rows.ok()) return HA_POS_ERROR;
-  // 0 would promise the optimizer that there is none.
+  // 0 would promise the optimizer that there are none.
   return std::max<ha_rows>(rows.value(), 1);
 }
 
 void ha_rowan::update_create_info(HA_CREATE_INFO* create_info) {
   const Result<std::string> directory = g_engine->DirectoryOf(engine_table()->id());
   if (directory.ok() && !directory.value().empty()) {
-    // The server wants a file's name there, and takes what precedes the last slash. A fixed one: a
-    // table's name may have slashes of its own, and be of a user who must not name directories.
+    // The server wants a file's name there, and takes what precedes the last slash. A fixed name: a
+    // table's name may have slashes itself, from a user who must not name directories.
     const std::string file = directory.value() + "/table";
     create_info->data_file_name = ha_thd()->mem_strdup(file.c_str());
   }

@@ -19,7 +19,7 @@ namespace rowan {
 namespace {
 
 /// Statements that change rows depending on what they read in other tables: at REPEATABLE READ and
-/// above those reads lock, so that no change is based on rows that others change in the meantime.
+/// above those reads lock, so no change is based on rows that others change meanwhile.
 bool ChangesRowsByReading(int command) {
   switch (command) {
     case SQLCOM_INSERT:

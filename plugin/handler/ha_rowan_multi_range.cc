@@ -36,7 +36,7 @@ ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence
                                               void* sequence_start, uint ranges, uint* buffer_bytes,
                                               uint* flags, bool* force_default,
                                               Cost_estimate* cost) {
-  // Rows that the clustered index gives in its order need no sorting of references.
+  // Rows that the clustered index delivers in its order need no sorting of references.
   if (index == table->s->primary_key && primary_key_is_clustered()) {
     return handler::multi_range_read_info_const(index, sequence, sequence_start, ranges,
                                                 buffer_bytes, flags, force_default, cost);

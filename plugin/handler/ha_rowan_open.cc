@@ -28,8 +28,8 @@ constexpr handler::Table_flags kTableFlags =
     HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS | HA_SUPPORTS_DEFAULT_EXPRESSION |
     HA_ATTACHABLE_TRX_COMPATIBLE | HA_CAN_EXPORT | HA_BLOB_PARTIAL_UPDATE;
 
-/// Whether statements give the same rows when they are run again in the order of their commits:
-/// where their reads lock what they read, gaps included.
+/// Whether rerunning statements in commit order gives the same rows: if their reads lock what they
+/// read, gaps included.
 bool StatementsCanBeReplayed(const THD* thd) {
   return thd != nullptr && thd_tx_isolation(thd) > ISO_READ_COMMITTED;
 }
@@ -55,8 +55,7 @@ handler::Table_flags ha_rowan::table_flags() const {
   if ((part_->share() != nullptr && part_->is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
     flags |= HA_BINLOG_STMT_CAPABLE;
   }
-  // Unique keys are checked clustered index first: not in the server's order when that is not key
-  // 0.
+  // Unique keys are checked clustered index first: not the server's order unless that is key 0.
   if (part_->share() != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
     flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
   }
@@ -65,7 +64,7 @@ handler::Table_flags ha_rowan::table_flags() const {
 
 ulong ha_rowan::index_flags(uint index, uint, bool) const {
   if (table_share != nullptr && (table_share->key_info[index].flags & HA_SPATIAL) != 0) {
-    // Of these the server takes reading forwards; it knows itself that the others say nothing here.
+    // Of these the server uses forward reading; it knows that the others do not apply here.
     return HA_READ_NEXT | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY | HA_KEY_SCAN_NOT_ROR;
   }
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
@@ -73,7 +72,7 @@ ulong ha_rowan::index_flags(uint index, uint, bool) const {
     flags |= HA_DO_INDEX_COND_PUSHDOWN;
   }
   if (table_share != nullptr && (table_share->key_info[index].flags & HA_FULLTEXT) != 0) return 0;
-  // A row comes once for each value, and no entry has the column.
+  // A row is returned once for each value, and no entry has the column.
   if (table_share != nullptr && (table_share->key_info[index].flags & HA_MULTI_VALUED_KEY) != 0) {
     flags &= ~static_cast<ulong>(HA_READ_ORDER | HA_KEYREAD_ONLY);
   }

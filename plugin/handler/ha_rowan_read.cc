@@ -36,7 +36,7 @@ void ha_rowan::PrepareRead() {
   // A replica applies DELETE events without asking for indexed virtual columns.
   const bool entries_go =
       writes_ && part_->computed_columns() != nullptr && !part_->computed_columns()->AreRead();
-  // A plan asks its condition of rows that the server does not get to see.
+  // A plan evaluates its condition on rows that the server does not see.
   const bool judged = row_plan_ != nullptr && row_plan_->has_condition();
   part_->ComputeColumns(key_read_.asked || compared || key_read_.merges || entries_go || judged);
   reader()->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
@@ -189,7 +189,7 @@ int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
   }
   const Status status =
       bound_key_.empty() ? reader()->SeekLast(record) : reader()->SeekBefore(bound_key_, record);
-  // Steps back from here may leave the key, but not in search of what passes the condition.
+  // Steps back from here may leave the key, but not in search of a row that passes the condition.
   if (exact && Filter() == nullptr) reader()->SetStart({});
   return Found(status, HA_ERR_KEY_NOT_FOUND);
 }
@@ -250,7 +250,7 @@ int ha_rowan::index_last(uchar* record) {
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (groups_.is_open()) return ReadNextOfGroups(record);
-  // The whole clustered key was given: there is no second row.
+  // The whole clustered key was given, so there is no second row.
   if (part_->scan.search_complete && reader()->index() == 0) return HA_ERR_END_OF_FILE;
   Status status = reader()->Next(record);
   if (part_->scan.spatial != nullptr && status.Is(Code::kEndOfRange)) {
@@ -272,8 +272,8 @@ void ha_rowan::SetEndOf(const key_range* range) {
 }
 
 void ha_rowan::SetStartOf(const key_range* range) {
-  // The server checks the rows it gets itself and tells the least key only along with a condition,
-  // with which the next row may be far away.
+  // The server itself checks the rows it gets, and passes the least key only with a condition,
+  // which may put the next row far away.
   if (range == nullptr || Filter() == nullptr) {
     reader()->SetStart({});
     return;
@@ -309,8 +309,8 @@ int ha_rowan::OpenRange(uchar* record, const key_range* start_key, const key_ran
 }
 
 ha_rkey_function ha_rowan::StartFlag(const key_range& start_key) const {
-  // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
-  // keys: the range's end counts then, not the end of the key, after which "next" would continue.
+  // A skip scan searches for NULL by an exact start of a range not marked as one of equal keys:
+  // then the range's end counts, not the end of the key, after which "next" would continue.
   const bool from_start = !eq_range && start_key.flag == HA_READ_KEY_EXACT;
   return from_start ? HA_READ_KEY_OR_NEXT : start_key.flag;
 }
@@ -326,7 +326,7 @@ int ha_rowan::rnd_init(bool scan) {
   if (!part_->share()->readable()) return RefuseUnreadable(*part_->share(), *table_share);
   if (scan) CountEnd(&System_status_var::ha_read_first_count);
   if (read_options_.mode == ReadMode::kSnapshot) {
-    // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
+    // Already here: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
     const Status status = session_->OpenSnapshotFor(*engine_table());
     if (!status.ok()) return Fail(status);
   }
@@ -402,7 +402,7 @@ FT_INFO* ha_rowan::ft_init_ext(uint flags, uint key_number, String* key) {
       std::make_unique<TextMatchState>(part_, codec().IndexNumberOfKey(key_number), flags, *key);
   const Status status = match->Find(session_, read_options_.mode);
   if (!status.ok()) {
-    // What is found is held in memory: innodb_ft_result_cache_limit.
+    // The result is kept in memory: innodb_ft_result_cache_limit.
     const int error =
         status.Is(Code::kTooBig) ? HA_ERR_FTS_EXCEED_RESULT_CACHE_LIMIT : Fail(status);
     handler::print_error(error, MYF(0));
@@ -419,7 +419,7 @@ int ha_rowan::ft_init() {
   if (ft_handler == nullptr) return HA_ERR_WRONG_COMMAND;
   static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(ft_handler))->Rewind();
   PrepareRead();
-  // Whether a row still is one of the matches needs the texts, whatever the statement names.
+  // Checking whether a row still matches needs the texts, whatever the statement names.
   if (read_options_.mode != ReadMode::kSnapshot) reader()->SetColumns(nullptr, RowKeys::kKeep);
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Samples of a table's rows, which ANALYZE TABLE ... UPDATE HISTOGRAM makes histograms of: leaves
-// chosen at random, each with the percentage that the server has memory for.
+// Samples of a table's rows, from which ANALYZE TABLE ... UPDATE HISTOGRAM makes histograms: leaves
+// chosen at random, each with the percentage for which the server has memory.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -26,7 +26,7 @@ int ha_rowan::sample_init(void*& scan, double percentage, int seed, enum_samplin
 
 int ha_rowan::sample_next(void* scan, uchar* record) {
   auto* const sample = static_cast<RowSample*>(scan);
-  // The server looks at the end only.
+  // The server checks only at the end.
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
   return Found(sample->Next(record), HA_ERR_END_OF_FILE);
 }

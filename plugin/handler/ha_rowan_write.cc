@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Inserting, updating and deleting one row: engine/table_writer.h does it, as soon as it is known
-// which row it is. The copy of ALTER TABLE (and CREATE INDEX, OPTIMIZE): rows go into the new table
-// through a BulkLoad, which is begun when the server announces the copy and finished with its bulk
-// insert.
+// Inserting, updating and deleting one row: engine/table_writer.h does it, once the row is known.
+// The copy of ALTER TABLE (and CREATE INDEX, OPTIMIZE): rows go into the new table through a
+// BulkLoad, which begins when the server announces the copy and finishes with its bulk insert.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -51,7 +50,7 @@ int ha_rowan::NoteFailure(Status status) {
 }
 
 void ha_rowan::mv_key_capacity(uint* keys, size_t* bytes) const {
-  // Each entry of an index on an array is written by itself: there is no limit of all.
+  // Each entry of an index on an array is written separately: there is no limit for all.
   *keys = std::numeric_limits<uint>::max();
   *bytes = std::numeric_limits<uint32_t>::max();
 }
@@ -80,9 +79,9 @@ int ha_rowan::write_row(uchar* record) {
 
 void ha_rowan::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong count,
                                   ulonglong* first_value, ulonglong* reserved) {
-  // The server takes the largest number for "failed".
+  // The server interprets the largest number as "failed".
   const uint64_t most = table->next_number_field->get_max_int_value();
-  // Traditional: each row that was inserted pushes the counter up, so that nothing is left over.
+  // Traditional: each inserted row raises the counter, so no values are left over.
   const uint64_t taken = AutoIncrementLockMode() == kAutoIncrementTraditional ? 0 : count;
   *first_value = engine_table()->TakeAutoIncrement({offset, increment, most}, taken);
   *reserved = count;
@@ -112,7 +111,7 @@ void ha_rowan::ChooseChangedIndexes() {
 int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   ha_statistic_increment(&System_status_var::ha_update_count);
   if (unchecked_keys_ != UncheckedKeys::kNone) return RefuseUnchecked();
-  // The server compares by itself when it knows all columns it writes, but never for REPLACE.
+  // The server compares itself when it knows all columns it writes, but never for REPLACE.
   const bool compared =
       duplicate_mode_ == LockMode::kShared && bitmap_is_subset(table->write_set, table->read_set);
   if (!compared && SameRow(*table, old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
@@ -184,7 +183,7 @@ int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
 int ha_rowan::end_bulk_insert() {
   if (part_->load == nullptr) return 0;
   const std::unique_ptr<BulkLoad> load = std::move(part_->load);
-  if (ha_thd()->is_error()) return 0;  // the statement failed already: the table goes
+  if (ha_thd()->is_error()) return 0;  // the statement has failed: the table will be dropped
   Status status = load->Finish();
   if (status.Is(Code::kDuplicate)) {
     status = ShowDuplicate(status, load->duplicate_key());
@@ -201,13 +200,13 @@ void ha_rowan::print_error(int error, myf flags) {
   const Table_ref* altered = ha_thd()->lex->query_tables;
   if (!duplicate_in_load_ || !duplicate || altered == nullptr)
     return handler::print_error(error, flags);
-  // The table under its temporary name would mean nothing to the user.
+  // The table's temporary name would mean nothing to the user.
   print_keydup_error(table, &table->key_info[duplicate_key_],
                      ER_THD(ha_thd(), ER_DUP_ENTRY_WITH_KEY_NAME), flags, altered->table_name);
 }
 
 Status ha_rowan::ShowDuplicate(Status status, Bytes entry_key) {
-  // The message is made from the record; an index on a part of a column does not hold the value.
+  // The message is made from the record; an index on part of a column does not hold the value.
   duplicate_key_ = codec().KeyOfIndexNumber(status.detail());
   ByteBuffer scratch;
   Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), entry_key, &scratch);

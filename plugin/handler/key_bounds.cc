@@ -30,7 +30,7 @@ bool MakeRange(const TablePart& part, uint index, const key_range* low, const ke
                RowPlan::Range* range) {
   if (low != nullptr) {
     EncodeBound(part, index, *low, low->flag == HA_READ_AFTER_KEY, &range->from);
-    // "After" the last key there is means nothing at one end and everything at the other.
+    // "After" the last possible key means nothing at one end and everything at the other.
     if (range->from.empty()) return false;
   }
   if (high != nullptr) {

@@ -10,14 +10,14 @@
 namespace rowan {
 
 bool IndexCoversRead(const TABLE& table, uint index) {
-  // Not every plan that is called covering says so: the hypergraph optimizer's lookups do not.
+  // Not every covering plan says so: the hypergraph optimizer's lookups do not.
   if (index >= table.s->keys || !table.s->keys_for_keyread.is_set(index)) {
     return false;
   }
   for (uint number = bitmap_get_first_set(table.read_set); number != MY_BIT_NONE;
        number = bitmap_get_next_set(table.read_set, number)) {
     const Field& field = *table.field[number];
-    // The server computes virtual columns of rows that it did not ask for as index-only.
+    // The server computes virtual columns of rows that it did not request as index-only.
     if (field.is_virtual_gcol() || !field.part_of_key.is_set(index)) return false;
   }
   return true;
@@ -26,7 +26,7 @@ bool IndexCoversRead(const TABLE& table, uint index) {
 const MY_BITMAP* KeyRead::ColumnsOf(const TablePart& part, uint index, bool* from_entry) {
   const TABLE& table = *part.server_table();
   // Skip scans take the next group's prefix from the record: the declared parts must be in it even
-  // if the statement names none of them, and a part of a column has to come from the row.
+  // if the statement names none of them, and part of a column has to come from the row.
   const KEY& key = table.key_info[index];
   const MY_BITMAP* columns = table.read_set;
   for (uint i = 0; i < key.user_defined_key_parts; ++i) {
@@ -48,8 +48,8 @@ const MY_BITMAP* KeyRead::ColumnsOf(const TablePart& part, uint index, bool* fro
 bool EntryHasRowReference(const TablePart& part) {
   const TABLE& table = *part.server_table();
   const TableCodec& codec = part.codec();
-  // position() copies the primary key's parts from the columns in the record, where an entry
-  // leaves a column of which it has only a prefix as it was.
+  // position() copies the primary key's parts from the columns in the record, where an entry leaves
+  // a column unchanged of which it has only a prefix.
   if (!codec.has_primary_key()) return true;
   const KEY& primary = table.key_info[codec.KeyOfIndexNumber(0)];
   for (uint i = 0; i < primary.user_defined_key_parts; ++i) {

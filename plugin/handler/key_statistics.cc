@@ -14,9 +14,9 @@
 namespace rowan {
 namespace {
 
-/// How many rows share the first `part` + 1 parts of a key, by what was counted, if it was. Parts
-/// of the primary key after the declared ones never stay unknown: the server's guess for declared
-/// parts goes on below 1 there, and a skip scan divides by its whole part.
+/// How many rows share the first `part` + 1 parts of a key, as counted, if they were. Parts of the
+/// primary key after the declared ones never stay unknown: the server's guess for declared parts
+/// would fall below 1 there, and a skip scan divides by its integer part.
 float RowsPerKey(const KEY& key, uint part, const std::vector<float>& counted) {
   const bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
   if (unique && part + 1 >= key.user_defined_key_parts) return 1.0F;
@@ -34,10 +34,10 @@ void KeyStatistics::Publish(const TablePart& part, bool always) {
   if (!always && part.table() == table_ && state == state_) return;
   table_ = part.table();
   state_ = state;
-  // Statements never count: the background does, and the optimizer guesses until then.
+  // Statements never count: the background does, and until then the optimizer guesses.
   if (outdated) g_engine->WantStatistics();
   for (uint i = 0; i < table.s->keys; ++i) {
-    // How many values share a code says nothing about how many are equal.
+    // How many values share a code does not tell how many are equal.
     if ((table.key_info[i].flags & HA_SPATIAL) != 0) continue;
     const std::vector<float> rows =
         outdated ? std::vector<float>() : cardinalities->Of(part.codec().IndexNumberOfKey(i));
@@ -54,7 +54,7 @@ void KeyStatistics::Publish(const TablePart& part, bool always) {
 
 double RowsReadTime(const Table::Statistics& now, uint ranges, ha_rows rows) {
   if (rows <= 2) return static_cast<double>(rows);
-  // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.
+  // Neighbouring rows share pages: a fraction of the whole scan, plus a descent for each range.
   const auto scan = static_cast<double>(std::max<uint64_t>(now.clustered_pages, 1));
   const auto total = static_cast<double>(std::max<uint64_t>(now.rows, 1));
   if (static_cast<double>(rows) >= total) return scan;

@@ -14,7 +14,7 @@
 namespace rowan {
 namespace {
 
-/// Rows of the scan that is open in a part.
+/// Rows of the open scan of a part.
 class PlannedRows {
  public:
   PlannedRows(const RowPlan& plan, TablePart* part);
@@ -23,10 +23,10 @@ class PlannedRows {
 
  private:
   [[nodiscard]] bool Matches() const;
-  /// Asks the conditions of two rows of the range; of none where there is none.
+  /// Evaluates the conditions on two rows of the range, if there are any.
   Status IsTrueBetween(const RowPlan::Range& range, const std::array<EntryOrdinal, 2>& ordinals,
                        bool* is_true);
-  /// Rows that match, in the plan's direction, until `visit` says no.
+  /// Visits matching rows in the plan's direction, until `visit` returns false.
   Status ForEachRow(const RowPlan::Range& range, FunctionRef<bool()> visit);
 
   const RowPlan& plan_;
@@ -54,7 +54,7 @@ Status PlannedRows::IsTrueBetween(const RowPlan::Range& range,
   for (const EntryOrdinal& ordinal : ordinals) {
     Status status = reader_.SeekNumber(range.from, range.end, ordinal, record_);
     if (status.Is(Code::kEndOfRange)) {
-      // Fewer rows than asked for: the last one there is.
+      // Fewer rows than asked for: take the last one.
       const EntryOrdinal last{0, Opposite(ordinal.direction)};
       status = reader_.SeekNumber(range.from, range.end, last, record_);
     }

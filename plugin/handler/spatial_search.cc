@@ -10,10 +10,10 @@
 namespace rowan {
 namespace {
 
-/// For estimates, of points and of boxes: each costs two searches of the tree.
+/// Cells of an estimate, for points and for boxes: each costs two searches of the tree.
 constexpr size_t kEstimateCells = 4;
 
-/// The server names what the searched box is to those in the index.
+/// Maps the server's relation of the searched box to those in the index.
 std::optional<BoxTest> TestFor(ha_rkey_function find_flag) {
   switch (find_flag) {
     case HA_READ_MBR_CONTAIN: return BoxTest::kInside;

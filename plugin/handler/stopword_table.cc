@@ -27,7 +27,7 @@
 namespace rowan {
 namespace {
 
-/// They are kept in the catalog.
+/// They are stored in the catalog.
 constexpr size_t kStopwordBytesMax = 64 * 1024;
 
 using TableName = std::array<char, NAME_LEN + 1>;
@@ -38,7 +38,7 @@ TableName NameIn(const std::string& file_name) {
   return name;
 }
 
-/// As InnoDB wants it.
+/// As required by InnoDB.
 bool HasStopwordColumn(const TABLE& table) {
   return table.s->fields > 0 && std::string_view(table.field[0]->field_name) == "value" &&
          table.field[0]->real_type() == MYSQL_TYPE_VARCHAR;
@@ -75,7 +75,7 @@ class ErrorCatcher : public Internal_error_handler {
     return true;
   }
 
-  /// Why the table could not be read: what ended the wait for it, or else kUnsupported.
+  /// Why the table could not be read: the end of the wait for it, or else kUnsupported.
   [[nodiscard]] Status Reason() const {
     if (thd_killed(thd_) != 0) return Status(Code::kInterrupted);
     switch (error_) {
@@ -114,7 +114,7 @@ class SharedTableLock {
   bool granted_ = false;
 };
 
-/// Before it is opened, as a table that has such an index itself may be in the middle of an ALTER.
+/// Checked before it is opened, as a table with such an index itself may be in an ALTER.
 /// REQUIRES: its metadata lock.
 bool IsInnodbTable(THD* thd, const char* database, const char* name) {
   const dd::cache::Dictionary_client::Auto_releaser releaser(thd->dd_client());
@@ -123,9 +123,8 @@ bool IsInnodbTable(THD* thd, const char* database, const char* name) {
          table->engine() == "InnoDB";
 }
 
-/// Null: it cannot be read, or has no such words. In a transaction of its own, which does not touch
-/// the one of the statement. REQUIRES: its metadata lock, for which opening it would wait
-/// indefinitely.
+/// Null: it cannot be read, or has no such words. Reads in its own transaction, apart from the
+/// statement's. REQUIRES: its metadata lock, for which opening it would wait indefinitely.
 std::shared_ptr<const Stopwords> ReadStopwords(THD* thd, const char* database, const char* name) {
   Table_ref reference(database, name, TL_READ);
   reference.required_type = dd::enum_table_type::BASE_TABLE;

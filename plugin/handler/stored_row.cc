@@ -45,7 +45,7 @@ Status StoredRow::Read(const uchar* read, TableCursor* reader, Session* session,
   const Status status = cursor_.GetRow(key, record_.data());
   cursor_.CloseScan();
   if (!status.ok()) return status;
-  // Values that stayed are recognized by the place where the first reader put them.
+  // Unchanged values are recognised by the place where the first reader put them.
   *row = {.record = record_.data(),
           .cursor = SameOffPageValues(*reader, cursor_) ? reader : &cursor_};
   return status;

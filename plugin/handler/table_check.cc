@@ -33,7 +33,7 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// While rows are read to be checked: what computing them warns of is not about the table.
+/// While rows are read for the check: warnings from computing them do not concern the table.
 class WithoutWarnings : public Internal_error_handler {
  public:
   explicit WithoutWarnings(THD* thd) : thd_(thd) { thd_->push_internal_handler(this); }
@@ -59,7 +59,7 @@ class TableCheck {
   int CheckAgreement();
   /// What each secondary index should hold, by its number; at 0, clustered keys.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
-  /// Of an index whose entries differ from those that the rows call for: whether they still belong
+  /// For an index whose entries differ from those that the rows require: whether they still belong
   /// to the rows, computed differently.
   Status FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits);
 

@@ -19,7 +19,7 @@
 namespace rowan {
 namespace {
 
-/// The words that the FULLTEXT indexes of an existing table have. False: it cannot be opened.
+/// The words of the FULLTEXT indexes of an existing table. False: it cannot be opened.
 bool TakeWords(TableId former, TableCodec* codec) {
   Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(former);
   if (!opened.ok()) return false;
@@ -30,8 +30,8 @@ bool TakeWords(TableId former, TableCodec* codec) {
   return true;
 }
 
-/// The words of a new table's FULLTEXT indexes: as the settings are, or, where TRUNCATE empties a
-/// table, as they were. `former`: that table's id.
+/// The words of a new table's FULLTEXT indexes: from the settings, or, if TRUNCATE empties a table,
+/// as they were. `former`: that table's id.
 Status ChooseWordsOfNew(THD* thd, dd::Object_id former, TableCodec* codec, std::string* refusal) {
   if (!codec->HasTextIndex()) return Status::Ok();
   if (former != dd::INVALID_OBJECT_ID && TakeWords(TableId(former), codec)) return Status::Ok();

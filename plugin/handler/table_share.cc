@@ -26,7 +26,7 @@ Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
   return settings;
 }
 
-/// The server's definition is the one that the table was made by.
+/// True if the table was created from the server's definition.
 bool Agree(const TableDef& definition, TableCodec* made) {
   if (!made->RestoreHistory(definition.descriptor)) return false;
   const TableCodec& codec = *made;
@@ -38,8 +38,8 @@ bool Agree(const TableDef& definition, TableCodec* made) {
   return same;
 }
 
-/// The optimizer is kept from indexes whose keys an early version put together in another order
-/// than the one in which it would search them. REQUIRES: LOCK_ha_data, the share is just opened.
+/// Hides indexes from the optimizer whose keys an early version assembled in an order other than
+/// that of its searches. REQUIRES: LOCK_ha_data, the share is just opened.
 void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition, const TableCodec& codec) {
   for (uint32_t i = 1; i < definition.indexes.size(); ++i) {
     if (codec.IsSearchable(i)) continue;

@@ -29,30 +29,30 @@
 namespace rowan {
 namespace {
 
-/// Next to the server's files of the table; that of a partition has its name after the table's.
+/// Next to the server's files of the table; a partition's name follows the table's.
 std::string ExportPath(const TABLE& table, const Table& engine_table) {
   const std::string name = engine_table.name();
   return std::string(table.s->normalized_path.str) +
          name.substr(NameWithoutPartition(name).size()) + kExportExtension;
 }
 
-/// Of one name in a path, as file systems have it.
+/// Most bytes of one name in a path in usual file systems.
 constexpr size_t kFileNameBytesMax = 255;
 
-/// Names of partitions are in those of exported files only, so a table can be without having one.
+/// Only names of exported files include partitions, so a table can lack a valid one.
 bool HasExportPath(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string stem = name.substr(0, name.rfind('.'));
   return stem.size() + std::strlen(kUnfinishedExportExtension) <= kFileNameBytesMax;
 }
 
-/// How many of a file's rows are in, for the statement's stage.
+/// How many of a file's rows have been imported, for the statement's stage.
 class ImportProgress {
  public:
   explicit ImportProgress(WorkProgress* shown) : shown_(shown) {}
 
   void Show(const ExportReader& reader, uint64_t rows) {
-    // The file tells their number at its end only: from the part that was read.
+    // The file has their number only at its end: estimate it from the part that was read.
     if (!begun_)
       shown_->Begin(WorkPhase::kReadRows, rows * reader.file_bytes() / reader.read_bytes());
     begun_ = true;
@@ -99,7 +99,7 @@ Status TableTransport::WriteRows() {
   Result<std::unique_ptr<ExportWriter>> writer =
       ExportWriter::Create(g_engine->file_system(), path_, rows_.Header());
   if (!writer.ok()) return writer.status();
-  // What is committed now; the metadata lock keeps writers away.
+  // Reads what is committed now; the metadata lock keeps writers away.
   const std::unique_ptr<Session> session = g_engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   session->OpenSnapshot();
@@ -181,7 +181,7 @@ Result<std::shared_ptr<Table>> TableTransport::MakeReplacement(bool discard) {
   TableDef definition = rows_.Definition(former->name());
   status = KeepDirectory(former->id(), &definition);
   if (!status.ok()) return status;
-  // Values that were handed out are not handed out again, here or in the other partitions.
+  // Values that were handed out are not reused, here or in the other partitions.
   Result<std::shared_ptr<Table>> created =
       g_engine->CreateTable(ContextOf(current_thd)->session.get(), std::move(definition),
                             discard ? former->auto_increment() : 0);

@@ -27,12 +27,12 @@ void Close(FT_INFO* info) { delete StateOf(info); }
 
 uint Version() { return 2; }
 ulonglong Abilities() { return FTS_ORDERED_RESULT; }
-ulonglong DocumentId(FT_INFO_EXT*) { return 0; }  // not among the abilities
+ulonglong DocumentId(FT_INFO_EXT*) { return 0; }  // not a declared ability
 ulonglong CountMatches(FT_INFO_EXT* info) {
   return static_cast<TextMatchState*>(info)->result().matches.size();
 }
 
-/// Into the collation of the index.
+/// Converts into the collation of the index.
 std::string InCharset(const String& text, const CHARSET_INFO* charset) {
   std::string converted(text.length() * charset->mbmaxlen, '\0');
   uint errors = 0;
@@ -73,8 +73,7 @@ Status TextMatchState::Find(Session* session, ReadMode mode) {
     result_ = std::move(found).value();
     return Status::Ok();
   };
-  // Locking reads see what is committed at the moment. Optimistic ones lock nothing newer than the
-  // snapshot.
+  // Locking reads see what is committed now. Optimistic ones lock nothing newer than the snapshot.
   const bool locks = mode == ReadMode::kLockShared || mode == ReadMode::kLockExclusive;
   return locks && !session->optimistic() ? session->ReadFresh(search) : search();
 }
@@ -99,7 +98,7 @@ Status TextMatchState::ReadNext(ReadMode mode, uchar* record) {
 }
 
 Status TextMatchState::StillMatches(const uchar* record, bool* matches) const {
-  // An expanded query finds rows by words that only the search knows.
+  // An expanded query finds rows by words known only to the search.
   if (expanded_) return Status::Ok();
   RowTextSource source(&part_.codec(), index_number_, record);
   const Status status = source.Read();

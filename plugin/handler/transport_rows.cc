@@ -28,8 +28,8 @@ std::string DescribePart(const KEY_PART_INFO& part) {
          std::to_string(part.length) + " bytes" + (descending ? " DESC" : "");
 }
 
-/// What rows mean, a line for each stored column and each part of the primary key. Other indexes
-/// are built again by an import.
+/// The meaning of rows, a line for each stored column and each part of the primary key. An import
+/// rebuilds other indexes.
 std::string DescribeSchema(const TABLE& table) {
   std::string text;
   for (uint i = 0; i < table.s->fields; ++i) {
@@ -72,7 +72,7 @@ const RowCodec& RowTransport::codec() const {
 }
 
 ExportHeader RowTransport::Header() const {
-  // Of the table's descriptor what rows depend on: the columns that they hold.
+  // The part of the table's descriptor that rows depend on: the columns that they hold.
   constexpr std::string_view kVirtual = ":virtual";
   const std::string descriptor = codec_->TableDescriptor();
   std::string layout = descriptor.substr(0, descriptor.find(' '));  // its version

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ALTER TABLE of a partitioned table without a copy of the table. Changes of partitions: those that
-// stay keep their engine tables, new ones are created, rows that have to move are copied into them,
-// and what is left over is dropped in the server's commit phase, all in the transaction of the
-// server's dictionary. Other changes: each partition has an AlterJob of its own.
+// stay keep their engine tables, new ones are created, rows that must move are copied into them,
+// and the others are dropped in the server's commit phase, all in the transaction of the server's
+// dictionary. Other changes: each partition has its own AlterJob.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/partition/ha_rowan_part.h"
@@ -45,10 +45,10 @@ class PartitionsContext : public inplace_alter_handler_ctx {
   std::shared_ptr<Table> staying;  ///< one of those that stay, or null
 };
 
-/// Another change: that of each partition.
+/// Any other change: the jobs of all partitions.
 class AlterOfParts : public inplace_alter_handler_ctx {
  public:
-  /// Does `action(job)` for each partition until one fails: true.
+  /// Runs `action(job)` for each partition until one fails: then true.
   template <typename Action>
   bool UntilOneFails(Action action) {
     return std::any_of(jobs.begin(), jobs.end(),
@@ -65,7 +65,7 @@ bool ChangesPartitions(const Alter_inplace_info& info) {
   return (info.handler_flags & kPartitionChanges) != 0;
 }
 
-/// Rows have to move between partitions.
+/// True if rows must move between partitions.
 bool MovesRows(const Alter_inplace_info& info) {
   if ((info.handler_flags & Changes::DROP_PARTITION) != 0) return false;
   if ((info.handler_flags & Changes::ADD_PARTITION) == 0) return true;
@@ -79,7 +79,7 @@ std::vector<const Field*> ColumnsOf(Field* const* columns) {
   return found;
 }
 
-/// The column that the ALTER makes of `column`; null: it is dropped.
+/// The column that `column` becomes; null: it is dropped.
 const Field* ColumnAfter(const Field* column, const TABLE& altered,
                          const Alter_inplace_info& info) {
   List_iterator_fast<Create_field> definitions(info.alter_info->create_list);
@@ -89,15 +89,15 @@ const Field* ColumnAfter(const Field* column, const TABLE& altered,
   return nullptr;
 }
 
-/// Values of both are put into the same partitions.
+/// True if values of both go into the same partitions.
 bool PlaceAlike(const Field* before, const Field* after) {
   return after != nullptr && before->real_type() == after->real_type() &&
          before->charset() == after->charset() && before->is_unsigned() == after->is_unsigned() &&
          before->is_gcol() == after->is_gcol();
 }
 
-/// By these columns every row stays in its partition. KEY hashes them one by one, in the table's
-/// order; without a list it takes those of the primary key.
+/// True if by these columns every row stays in its partition. KEY hashes them one by one, in the
+/// table's order; without a list it takes those of the primary key.
 bool KeepPartitions(Field* const* before, Field* const* after, bool by_key, const TABLE& altered,
                     const Alter_inplace_info& info) {
   const std::vector<const Field*> columns = ColumnsOf(before);
@@ -110,7 +110,7 @@ bool KeepPartitions(Field* const* before, Field* const* after, bool by_key, cons
   return !by_key || wanted == ColumnsOf(after);
 }
 
-/// The partitions stay, but not the rows in them.
+/// True if the partitions stay, but not the rows in them.
 bool PlacesRowsAnew(const partition_info& before, const TABLE& altered,
                     const Alter_inplace_info& info) {
   const partition_info* const after = altered.part_info;
@@ -154,7 +154,7 @@ const dd::Partition* FindPartition(const dd::Table& table, const dd::Partition& 
   return nullptr;
 }
 
-/// The same engine table stands for it.
+/// Makes the same engine table stand for it.
 void TakeOver(const dd::Partition& before, dd::Partition* after) {
   after->set_se_private_id(before.se_private_id());
   after->set_se_private_data(before.se_private_data());
@@ -204,7 +204,7 @@ bool ha_rowan_part::commit_inplace_alter_table(TABLE*, Alter_inplace_info* info,
     new_parts_.clear();
     auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
     if (commit) return CommitPartitions(info);
-    // What it made disappears with the transaction, which is about to be rolled back.
+    // Its new objects disappear with the transaction, which is about to be rolled back.
     if (context != nullptr) context->created.clear();
     return false;
   }
@@ -213,7 +213,7 @@ bool ha_rowan_part::commit_inplace_alter_table(TABLE*, Alter_inplace_info* info,
     for (const auto& job : OfParts(*info)->jobs) job->Undo();
     return false;
   }
-  std::vector<dd::Object_id> ids;  // of the engine tables, as each is put into the definition
+  std::vector<dd::Object_id> ids;  // of the engine tables, in the order of the definition
   const bool failed = OfParts(*info)->UntilOneFails([&](AlterJob* job) {
     const bool part_failed = job->Finish(*old_def, new_def);
     ids.push_back(new_def->se_private_id());
@@ -325,7 +325,7 @@ bool ha_rowan_part::CommitPartitions(Alter_inplace_info* info) {
     if (FailAlter(*table, g_engine->DropTable(connection->session.get(), id))) return true;
   }
   if (table->found_next_number_field == nullptr || context->staying == nullptr) return false;
-  // The values of partitions that go are not handed out again.
+  // Values of dropped partitions are not reused.
   return FailAlter(*table, context->staying->KeepAutoIncrement(partitions_->AutoIncrement() - 1));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CREATE, DROP, RENAME and TRUNCATE of a partitioned table, TRUNCATE and EXCHANGE PARTITION. All of
-// a statement's changes of the catalog are part of the session's transaction, as those of one table
-// are (ha_rowan_ddl.cc); the server's dictionary has an engine table's id for each partition.
+// CREATE, DROP, RENAME and TRUNCATE of a partitioned table, TRUNCATE and EXCHANGE PARTITION. All
+// changes of the catalog are part of the session's transaction, as for a plain table
+// (ha_rowan_ddl.cc); the server's dictionary has an engine table's id for each partition.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/partition/ha_rowan_part.h"
@@ -29,7 +29,7 @@
 namespace rowan {
 namespace {
 
-/// What a partition asks for and Rowan does not support.
+/// Unsupported features that a partition asks for.
 Refusal UnsupportedInPartition(const partition_element& element) {
   if (element.index_file_name != nullptr && RefusesOptions()) {
     return {"INDEX DIRECTORY", "INDEX DIRECTORY: a partition's indexes are in its file"};
@@ -57,7 +57,7 @@ Status DropOne(Session* session, const dd::Partition& leaf, const char* name) {
   return Status::Ok();
 }
 
-/// For a partition that is created again from `definition`, where it lies now.
+/// For a partition that is recreated from `definition`, in its present place.
 Status DropFormer(Session* session, const dd::Partition& leaf, const char* name,
                   TableDef* definition) {
   const Status status = KeepDirectory(TableId(leaf.se_private_id()), definition);
@@ -175,11 +175,11 @@ int ha_rowan_part::truncate_partition_low(dd::Table* table_def) {
     if (!status.ok()) break;
     const uint part = number++;
     if (!m_part_info->is_partition_used(part)) continue;
-    // The path, as InnoDB's message has it.
+    // The path, as in InnoDB's message.
     if (IsDiscarded(leaf->se_private_data())) {
       return RefuseDiscarded(table_share->normalized_path.str);
     }
-    // The counter stays: values are not handed out twice.
+    // The counter stays: values are not reused.
     const uint64_t auto_increment = partitions_->AutoIncrement();
     status = DropFormer(session, *leaf, name.c_str(), &definition);
     if (status.ok()) {
@@ -226,7 +226,7 @@ int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
   if (!former_share.lost().ok()) return RefuseUnreadable(former_share, *table_share);
   const TableId inside(leaf->se_private_id());
   const TableId outside(swap_table_def->se_private_id());
-  // Opened here, so that a table which cannot be a partition is refused before it becomes one.
+  // Opened here, so a table that cannot be a partition is refused before it becomes one.
   Result<std::unique_ptr<TableShare>> fits = OpenShare(table, outside);
   if (!fits.ok()) {
     if (!fits.status().Is(Code::kTableChanged)) return HandlerError(thd, fits.status());

@@ -22,8 +22,8 @@
 namespace rowan {
 namespace {
 
-/// Ranges are measured in the largest partitions and put in proportion to all: an estimate needs no
-/// more, and a plan over a thousand partitions must not take a thousand descents.
+/// Ranges are measured in the largest partitions and scaled to all: an estimate needs no more, and
+/// a plan over a thousand partitions must not take a thousand descents.
 constexpr size_t kMeasuredPartitions = 8;
 
 }  // namespace
@@ -77,7 +77,7 @@ int ha_rowan_part::info(uint flag) {
   }
   if ((flag & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
     partitions_->lock_auto_inc();
-    // Unless it may be a wrong one.
+    // Unless it may be wrong.
     const bool known = partitions_->uncounted() == nullptr;
     stats.auto_increment_value = known ? partitions_->next_auto_inc_val : 0;
     partitions_->unlock_auto_inc();
@@ -93,7 +93,7 @@ ha_rows ha_rowan_part::records_in_range(uint index, key_range* low, key_range* h
     all_rows += rows;
     used.emplace_back(rows, part);
   });
-  if (used.empty()) return 0;  // certainly
+  if (used.empty()) return 0;  // exactly
   const size_t measured = std::min(used.size(), kMeasuredPartitions);
   std::partial_sort(used.begin(), used.begin() + static_cast<ptrdiff_t>(measured), used.end(),
                     std::greater<>());
@@ -157,7 +157,7 @@ int ha_rowan_part::Administer(const char* operation, Action action) {
     Select(part);
     result = action(part);
     if (result == HA_ADMIN_OK) return;
-    // As InnoDB words it.
+    // In InnoDB's words.
     constexpr uint kTextBytesMax = 256;
     print_admin_msg(ha_thd(), kTextBytesMax, "error", table_share->db.str, table->alias, operation,
                     "%s %s returned error", m_is_sub_partitioned ? "Subpartition" : "Partition",
@@ -176,7 +176,7 @@ int ha_rowan_part::check(THD* thd, HA_CHECK_OPT* options) {
   return Administer("check", [&](uint part) {
     const int result = ha_rowan::check(thd, options);
     if (result != HA_ADMIN_OK || (options->flags & (T_MEDIUM | T_EXTEND)) == 0) return result;
-    AttachReader();  // the check read by its own rules
+    AttachReader();  // the check used its own read mode
     return check_misplaced_rows(part, false);
   });
 }

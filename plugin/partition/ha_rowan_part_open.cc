@@ -26,7 +26,7 @@ namespace {
 Result<std::unique_ptr<TableShare>> OpenPartition(TABLE* table, TableId id) {
   Result<std::unique_ptr<TableShare>> part = OpenShare(table, id);
   const Status why = part.status();
-  // Or on a disk that is away: lost until the table is opened again.
+  // Or on a missing disk: lost until the table is reopened.
   const bool missing = why.detail() == ENOENT || why.detail() == ENODEV;
   const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
   if (!lost) return part;
@@ -140,7 +140,7 @@ int ha_rowan_part::close() {
   return ha_rowan::close();
 }
 
-// --- from one partition to the other ---
+// --- from one partition to another ---
 
 void ha_rowan_part::MoveTo(uint part) {
   selected_ = part;
@@ -233,7 +233,7 @@ bool ha_rowan_part::was_semi_consistent_read() {
 }
 
 void ha_rowan_part::column_bitmaps_signal() {
-  // Merged scans announce columns without memory, as ha_rowan's function tells.
+  // Merged scans announce columns without memory, see ha_rowan's function.
   if (session_ == nullptr || table->read_set->bitmap == nullptr) return;
   ForTouched([this] { PrepareRead(); });
 }

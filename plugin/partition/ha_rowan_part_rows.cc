@@ -37,9 +37,9 @@ int CompareWithReference(KEY** keys, uchar* left, uchar* right) {
   return static_cast<int>(uint2korr(left - bytes)) - static_cast<int>(uint2korr(right - bytes));
 }
 
-/// The server marks columns that it meets in expressions when it opens the table, and leaves the
-/// marks. A lookup takes a marked column for one that its key gives: it would read one partition
-/// of all that may have its rows.
+/// When the server opens the table, it marks columns that it finds in expressions, and leaves the
+/// marks. A lookup takes a marked column for one given by its key: it would read only one of the
+/// partitions that may have its rows.
 void UnmarkColumns(const partition_info& info) {
   if (info.full_part_field_array == nullptr) return;
   for (Field** field = info.full_part_field_array; *field != nullptr; ++field) {
@@ -68,7 +68,7 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
 void ha_rowan_part::ReadWhatOrderNeeds() {
   for (KEY** key = m_curr_key_info; *key != nullptr; ++key) {
     for (uint i = 0; i < (*key)->user_defined_key_parts; ++i) {
-      // Not the key part's own field: that of a prefix does not know how it is computed.
+      // Not the key part's own field: a prefix's does not know how it is computed.
       Field* field = table->field[(*key)->key_part[i].fieldnr - 1u];
       if (!field->is_virtual_gcol()) {
         bitmap_set_bit(table->read_set, field->field_index());
@@ -243,7 +243,7 @@ int ha_rowan_part::rnd_end() {
 }
 
 int ha_rowan_part::rnd_init_in_part(uint part, bool table_scan) {
-  if (!table_scan) return 0;  // references name the partition that is read next
+  if (!table_scan) return 0;  // references name the partition to read next
   Select(part);
   scan_begins_ = true;
   return ha_rowan::rnd_init(table_scan);
@@ -252,7 +252,7 @@ int ha_rowan_part::rnd_init_in_part(uint part, bool table_scan) {
 int ha_rowan_part::rnd_next_in_part(uint part, uchar* record) {
   Select(part);
   if (!scan_begins_) return ha_rowan::rnd_next(record);
-  // Counted as the first row of an index, as InnoDB counts it in partitions.
+  // Counts as the first row of an index, like in InnoDB's partitions.
   scan_begins_ = false;
   return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
@@ -328,7 +328,7 @@ int ha_rowan_part::write_row_in_part(uint part, uchar* record) {
     const int error = BeginLoad(kLoadMemoryBytes / parts_.size());
     if (error != 0) return error;
   }
-  // The value has been generated, for the choice of the partition may depend on it.
+  // The value is already generated, because the choice of the partition may depend on it.
   Field* const generated = table->next_number_field;
   table->next_number_field = nullptr;
   const int error = ha_rowan::write_row(record);
@@ -357,13 +357,13 @@ int ha_rowan_part::end_bulk_insert() {
   return error;
 }
 
-// --- AUTO_INCREMENT: one counter in memory; each partition's is above the values that it got ---
+// --- AUTO_INCREMENT: one counter in memory; each partition's is above its values ---
 
 void ha_rowan_part::get_auto_increment(ulonglong, ulonglong increment, ulonglong count,
                                        ulonglong* first_value, ulonglong* reserved) {
   if (partitions_->uncounted() != nullptr) {
     OpenAnewIfFound(ha_thd(), *partitions_->uncounted(), *table_share);
-    *first_value = ULLONG_MAX;  // fails the statement; print_error tells why
+    *first_value = ULLONG_MAX;  // fails the statement; print_error reports why
     return;
   }
   get_auto_increment_first_field(increment, count, first_value, reserved);
