@@ -16,10 +16,12 @@ from rowantools.bench import callgrind, columns, compare, gate, insert_pattern, 
 from rowantools.bench import ledger, load, measuring, micro_tests, queries, result, settings
 from rowantools.bench import perf_stacks, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
+from rowantools.bench.mariadb_server import rocksdb_options
 from rowantools.bench.report.flame import flame_graph
 from rowantools.bench.report.markdown import figures, markdown
 from rowantools.bench.report.page import page
 from rowantools.bench.report.text import terminal_text
+from rowantools.bench.servers import Conditions
 from rowantools.bench.summary import Summary
 from rowantools.line_tests import Failure, require_equal
 from rowantools.paths import UserError
@@ -157,6 +159,16 @@ def test_the_microbenchmarks_are_the_known_ones():
     require_equal([kind for number, kind in enumerate(order)
                    if number == 0 or order[number - 1] != kind],
                   ["before", "write", "after", "write", "after"], "order of the steps")
+
+
+def test_rocksdb_gets_no_more_memory_than_the_others():
+    options = dict(option.split("=") for option in rocksdb_options(
+        Conditions(buffer_pool_mib=100, redo_mib=300, durable=False)))
+    parts = [int(options[f"--rocksdb-{name}"].rstrip("M"))
+             for name in ("block-cache-size", "db-write-buffer-size")]
+    require_equal(sum(parts), 100)
+    require_equal((options["--rocksdb-max-total-wal-size"],
+                   options["--rocksdb-flush-log-at-trx-commit"]), ("300M", "2"))
 
 
 def test_some_figures_need_a_server_of_the_driver():

@@ -64,9 +64,17 @@ def _innodb(variables):
 def _rocksdb(variables):
     return {"commits": _FLUSH.get(variables.get("rocksdb_flush_log_at_trx_commit"), _UNKNOWN),
             "torn pages": "protected",  # it never writes a page in place
-            "memory": _bytes(variables.get("rocksdb_block_cache_size")),
+            "memory": _bytes(_sum(variables, "rocksdb_block_cache_size",
+                                  "rocksdb_db_write_buffer_size")),
             "redo": _bytes(variables.get("rocksdb_max_total_wal_size")),
-            "page size": _bytes(variables.get("rocksdb_block_size")), "sync method": "fdatasync"}
+            "page size": _bytes(variables.get("rocksdb_block_size")),
+            "sync method": "fsync" if variables.get("rocksdb_use_fsync") == "ON" else "fdatasync"}
+
+
+def _sum(variables, *names):
+    """Of sizes; nothing where one is missing."""
+    values = [variables.get(name, "") for name in names]
+    return str(sum(map(int, values))) if all(value.isdigit() for value in values) else ""
 
 
 def _other_engine(variables):
@@ -114,6 +122,8 @@ def _bytes(text):
     if not text or not text.isdigit():
         return _UNKNOWN
     count = int(text)
+    if not count:
+        return "automatic"
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size and count % size == 0:
             return f"{count // size} {unit}"

@@ -63,6 +63,8 @@ class Tpcc(Workload):
             items=options.items, **more), command)
 
     def _one_run(self, level, threads, target, tell):
+        if level == "ser" and target.engine.lower() == "rocksdb":
+            return {"metrics": {}, "facts": {"not available": f"it has no {_LEVELS[level]}"}}
         load = self._load(target, {"threads": threads, "events": 0, "time": self.options.time,
                                    "isolation": _LEVELS[level]})
         run, report, _ = self.run_load(target, load, tell, "events")
