@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ..build import cores
 from .micro_tests import test_names
-from .options import add_files, count_list, isolations, mib, number, seconds, shape
+from .options import (add_files, count_list, isolations, mib, moment, number, number_list, seconds,
+                      shape, whole)
 
 _UNITS = ((10 ** 6, "M"), (10 ** 3, "k"))
 
@@ -55,7 +56,7 @@ def _rows(default):
 
 
 def _clients(default, meaning="clients; several numbers are measured one after the other"):
-    return _option("--threads", count_list if isinstance(default, list) else seconds, default,
+    return _option("--threads", number_list if isinstance(default, list) else seconds, default,
                    meaning, "N,M" if isinstance(default, list) else "N")
 
 
@@ -81,7 +82,7 @@ COMMANDS = (
                         "(default 1x1M)", "TxR"),
                 _clients([1]),
                 _option("--time", seconds, None, "seconds of a run (default 10)", "S"),
-                _option("--rate", int, 0, "events a second; the latency then counts from the "
+                _option("--rate", whole, 0, "events a second; the latency then counts from the "
                         "intended start (default: as fast as it goes)"),
                 _flag("--instructions", "count user instructions a query, where perf can"))),
     Command("insert", "the insert benchmark: l.i0 l.x l.i1 l.i2, then reads beside inserts at "
@@ -97,7 +98,7 @@ COMMANDS = (
     Command("sync", "fsync against fdatasync against the rest: bare writes by kind of file, and "
             "commits of the engine without a server", "sync.Sync", 3, (
                 _clients([1, 4, 16], "threads that commit"),
-                _option("--time", float, 0.5, "seconds of a figure", "S"), _DELAYS),
+                _option("--time", moment, 0.5, "seconds of a figure", "S"), _DELAYS),
             targets=False, folders=True),
     Command("commit", "durable commits through a server: 1 to N clients, binlog off and on, by "
             "sync method, on one disk or several", "commit.Commit", 5, (
@@ -122,7 +123,7 @@ COMMANDS = (
                 _option("--print", str, None, "only print the queries on a table of that name",
                         "TABLE", dest="printed"))),
     Command("json", "JSON_SET of ten bytes in large documents", "json_documents.JsonDocuments", 3, (
-        _option("--sizes", count_list, [100, 1000, 10000], "of the documents", "KB,KB"),
+        _option("--sizes", number_list, [100, 1000, 10000], "of the documents", "KB,KB"),
         _option("--updates", seconds, 200, "of a run"))),
     Command("plans", "plans and times of 50 joins with both optimizers", "plans.Plans", 15, ()),
     Command("tpcc", "a load in the manner of TPC-C at three isolation levels; its conditions of "
@@ -134,7 +135,7 @@ COMMANDS = (
                 _clients([4]), _time(30))),
     Command("covering", "index-only scans, alone and beside updates", "covering.Covering", 4, (
         _rows(1_000_000),
-        _option("--ranges", count_list, [1000, 100_000], "entries of a scan", "N,M"),
+        _option("--ranges", number_list, [1000, 100_000], "entries of a scan", "N,M"),
         _option("--rate", number, 1000, "updates a second, all clients together"),
         _time(10), _clients(1, "clients"))),
     Command("offset", "a page of a long list: LIMIT with small and large OFFSET", "offset.Offset",
@@ -197,8 +198,8 @@ def _add_common(parser, spec):
             _option("--redo", mib, 1024, "redo capacity (default 1G)", "SIZE"),
             _choice("--binlog", ["off", "on"], "off", "of MySQL and MariaDB (default off)"),
             _flag("--relaxed", "commits are written and not synced, on all sides"),
-            _option("--sync-delay", int, 0, "microseconds that each sync of servers of the driver "
-                    "takes longer", "US")):
+            _option("--sync-delay", whole, 0, "microseconds that each sync of servers of the "
+                    "driver takes longer", "US")):
         parser.add_argument(name, **words)
     parser.add_argument("--server-option", action="append", default=[], metavar="KIND:OPTION",
                         help="of servers of the driver: mysql:--innodb-io-capacity=1000")

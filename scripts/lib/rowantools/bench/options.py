@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..paths import UserError
 from .machine import memory_mib
-from .servers import Conditions
+from .servers import KINDS, Conditions
 from .session import Request
 
 _UNITS = {"": 1, "k": 10 ** 3, "m": 10 ** 6, "g": 10 ** 9}
@@ -45,6 +45,9 @@ def _server_options(texts):
     found = {}
     for text in texts:
         kind, _, option = text.partition(":")
+        if kind not in KINDS or not option.startswith("-"):
+            raise UserError(f"--server-option {text}: KIND:OPTION, such as "
+                            f"mysql:--innodb-io-capacity=1000; kinds are {', '.join(KINDS)}")
         found.setdefault(kind, []).append(option)
     return found
 
@@ -58,13 +61,15 @@ def number(text):
 
 
 def listed(text, known, what):
-    """The names in a list such as A,B; None without one. UserError for a name that is not known."""
-    if not text:
+    """The names in a list such as A,B, each once; None without one. UserError for a name that is
+    not known."""
+    if text is None:
         return None
-    names = [name.strip() for name in text.split(",")]
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = set(names) - set(known)
     if unknown:
-        raise UserError(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        raise UserError(f"no {what} {', '.join(repr(name) for name in sorted(unknown))}; there are "
+                        + ", ".join(known))
     return names
 
 
@@ -76,8 +81,22 @@ def isolations(text):
 def seconds(text):
     """A whole number from 1: sysbench counts in seconds."""
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
     return int(text)
+
+
+def whole(text):
+    """A whole number from 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
+    return int(text)
+
+
+def moment(text):
+    """Seconds with a fraction, above 0 and no more than a day."""
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or not 0 < float(text) <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds such as 0.5")
+    return float(text)
 
 
 def shape(text):
@@ -89,13 +108,19 @@ def shape(text):
 
 
 def count_list(text):
-    """[0, 4, 1000] of 0,4,1k."""
-    return [0 if part.strip() == "0" else number(part.strip()) for part in text.split(",")]
+    """[0, 4, 1000] of 0,4,1k, each once."""
+    return list(dict.fromkeys(0 if part.strip() == "0" else number(part.strip())
+                              for part in text.split(",")))
+
+
+def number_list(text):
+    """The same without 0."""
+    return list(dict.fromkeys(number(part.strip()) for part in text.split(",")))
 
 
 def mib(text):
     """512 of 512M, 1024 of 1G."""
     found = re.fullmatch(r"(\d+)([MG])", text.upper())
-    if not found:
+    if not found or not int(found.group(1)):
         raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 512M or 4G")
     return int(found.group(1)) * (1024 if found.group(2) == "G" else 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..mysql_tree import find_tree
+from ..paths import UserError
 from ..server import Server
 from .mariadb_server import MariadbServer
 from .postgres_server import PostgresServer
@@ -38,9 +39,12 @@ class Servers:
 
     def __enter__(self):
         parent = self._conditions.folder
-        if parent:
-            parent.mkdir(parents=True, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+        try:
+            if parent:
+                parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+        except OSError as error:
+            raise UserError(f"{parent}: no folder for servers can be made there: {error.strerror}")
         self.folder.chmod(0o755)  # PostgreSQL's user looks into it
         return self
 
@@ -57,8 +61,8 @@ class Servers:
         if target.kind not in self._running:
             server = _MAKERS[target.kind](self.folder / target.kind, self._conditions)
             server.engines = self._engines
+            self._running[target.kind] = server   # before it starts, which may be interrupted
             server.start()
-            self._running[target.kind] = server
         server = self._running[target.kind]
         target.server, target.pid = server, server.pid()
         target.socket, target.user = str(server.socket), server.user
@@ -98,3 +102,4 @@ def mysql_options(conditions):
 
 
 _MAKERS = {"mysql": MysqlServer, "mariadb": MariadbServer, "postgres": PostgresServer}
+KINDS = tuple(_MAKERS)
