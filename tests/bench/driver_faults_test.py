@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The benchmark driver in the hands of users and on machines that do not do as they should: options
 that make no sense, disks that are full, servers that end, interruptions."""
+import copy
+import json
+import os
+import signal
 import tempfile
+import time
+from pathlib import Path
 
 import pytest
-from driver_support import LIMIT_S, start
+from driver_support import LIMIT_S, SMALL_SERVER, run, start
 
-from rowantools.line_tests import Failure
+from rowantools.bench import result, session
+from rowantools.line_tests import Failure, require_equal
+from rowantools.paths import UserError
+
+_REFERENCE = json.loads(Path(__file__).with_name("gate_reference.json").read_text())
 
 
 @pytest.mark.parametrize("words, part", [
@@ -20,6 +30,8 @@ from rowantools.line_tests import Failure
     (["sync", "--time", "nan"], "not a number of seconds"),
     (["tpcc", "--isolation", ""], "no isolation level ''"),
     (["json", "--sizes", "0"], "'0' is not a number"),
+    (["micro", "--on", "x=mysql://h/d", "--dir", "/dev/null/x"], "no folder for servers"),
+    (["micro", "--on", "x=mysql://h/d", "--output", "/dev/null/x.json"], "cannot be written"),
 ])
 def test_what_makes_no_sense_is_refused_before_anything_starts(words, part):
     with tempfile.TemporaryDirectory() as folder:
@@ -27,3 +39,96 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(words, part):
         output = process.communicate(timeout=LIMIT_S)[0]
         if process.returncode not in (1, 2) or part not in output or "Traceback" in output:
             raise Failure(f"{words}: status {process.returncode}:\n{output}")
+
+
+def test_a_full_disk_leaves_what_was_saved_before():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kept.json"
+        kept = result.Result(path, "micro", [], {})
+        kept.save()
+        result.partial_of(path).symlink_to("/dev/full")
+        try:
+            kept.close(result.COMPLETE)
+        except UserError as error:
+            require_equal("No space left" in str(error), True, str(error))
+            require_equal((result.read(path)["state"], os.listdir(folder)),
+                          ("running", ["kept.json"]))
+            return
+        raise Failure("a result is said to be written to a full disk")
+
+
+def test_two_drivers_of_one_second_have_results_of_their_own():
+    before = session.RESULTS
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            session.RESULTS = Path(folder)
+            names = {session.default_path("micro") for _ in range(5)}
+        finally:
+            session.RESULTS = before
+    require_equal(len(names), 5)
+
+
+def test_a_column_of_another_driver_is_refused_in_a_sentence():
+    for change in (lambda document: document["columns"].append("furlongs"),
+                   lambda document: document["tests"][0].update(main="furlongs")):
+        document = copy.deepcopy(_REFERENCE)
+        change(document)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "other.json"
+            path.write_text(json.dumps(document))
+            try:
+                result.read(path)
+            except UserError as error:
+                require_equal("no column furlongs" in str(error), True, str(error))
+                continue
+        raise Failure("it was accepted")
+
+
+def test_a_report_is_shown_where_its_page_cannot_be_written():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "old.json"
+        path.write_text(json.dumps(_REFERENCE))
+        path.with_suffix(".html").mkdir()
+        output = run(folder, "report", str(path))
+        for part in ("point-query", "old.md", "old.html cannot be written"):
+            if part not in output:
+                raise Failure(f"{part!r} is not in\n{output}")
+
+
+def test_a_second_interruption_does_not_disturb_the_cleaning_up():
+    with session.uninterrupted():
+        for number in session.END_SIGNALS:
+            os.kill(os.getpid(), number)
+    require_equal(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+
+def test_a_server_that_ends_in_the_midst_is_a_failure_that_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "killed.json"
+        process = start(folder, "micro", "--tests", "update-index,point-query", "--time", "1",
+                        "--rounds", "500", "--shape", "1x500", "--dir", folder, "--output",
+                        str(path), *SMALL_SERVER)
+        deadline = time.monotonic() + LIMIT_S
+        while not path.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(_server_below(folder), signal.SIGKILL)
+        output = process.communicate(timeout=LIMIT_S)[0]
+        if process.returncode != 1 or "Traceback" in output:
+            raise Failure(f"status {process.returncode}:\n{output[-1500:]}")
+        document = result.read(path)
+        problems = {(one["test"], one["target"]) for one in document["runs"] if one.get("problem")}
+        require_equal(len(problems), 4, f"tests and sides that failed: {problems}")
+        require_equal([one.suffix for one in sorted(Path(folder).iterdir())],
+                      [".html", ".json", ".md"])
+
+
+def _server_below(folder):
+    """The process of the driver's mysqld."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.startswith(f"--datadir={folder}".encode()) for word in words):
+            return int(path.parent.name)
+    raise Failure("no server runs there")

@@ -2,6 +2,12 @@
 import sys
 
 from ..paths import run_main
-from .cli import main
 
-sys.exit(run_main(main, "bench"))
+
+def _main():
+    """Imports take a moment, in which a user may press Ctrl-C, too."""
+    from .cli import main
+    return main()
+
+
+sys.exit(run_main(_main, "bench"))

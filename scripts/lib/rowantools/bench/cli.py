@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of scripts/bench: one sub-command a workload, and those that read results."""
 import argparse
+import os
 import signal
 import sys
 
@@ -8,6 +9,7 @@ from ..paths import UserError
 from . import commands_read
 from .commands import add_measuring
 from .launch import launch
+from .session import END_SIGNALS
 from .targets import OWN, without_passwords
 
 _DESCRIPTION = """\
@@ -36,12 +38,20 @@ def _parser():
 def main(arguments=None):
     """Runs one command line; `repeat` comes back here with another one."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in END_SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:   # nohup and & have it ignored
+            signal.signal(number, _interrupt)
     options = _parser().parse_args(arguments)
     options.arguments = _recorded(arguments[1:])
     if getattr(options, "output", None) and options.output.suffix != ".json":
         raise UserError(f"--output {options.output}: the name ends with .json")
-    return options.run(options)
+    try:
+        return options.run(options)
+    except BrokenPipeError:   # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
 def _interrupt(*ignored):

@@ -46,7 +46,7 @@ def _report(options):
              "figures": figures}
     print(forms[options.format](summary))
     if options.format == "text":
-        print("\n" + "\n".join(str(path) for path in written))
+        print("\n" + "\n".join(written))
     return 0
 
 
@@ -63,7 +63,7 @@ def _diff(options):
     if options.output:
         import json
         options.output.write_text(json.dumps(document, indent=1) + "\n")
-        print("\n" + "\n".join(str(path) for path in write(summary, options.output)))
+        print("\n" + "\n".join([str(options.output), *write(summary, options.output)]))
     return 0
 
 
@@ -86,9 +86,13 @@ def _gate(options):
                         "judged to be more than chance")
     path = options.after
     if path is None:
+        from .result import partial_of
         from .session import default_path
         path = options.output or default_path("gate")
-        status = _repeat(Namespace(file=options.file, output=path))
+        try:
+            status = _repeat(Namespace(file=options.file, output=path))
+        finally:
+            partial_of(path).unlink(missing_ok=True)   # where it ended before it measured
         if status == 130:
             return status
     verdicts = judge(before, result.read(path))

@@ -123,14 +123,14 @@ class Commit(Workload):
         self._folder = Path(tempfile.mkdtemp(prefix="bench-", dir=conditions.folder))
         for method in dict.fromkeys(side.flush_method for side in self.session.targets):
             self._counts[method] = Counts(self.session.folder / f"counts-{method.lower()}")
-            self._servers[method] = self._start_server(conditions, method)
+            self._start_server(conditions, method)
         for side in self.session.targets:
             self._attach(side, record=self._open is None)
         self._open = case.group
 
     def close(self):
         for server in self._servers.values():
-            server.stop()
+            server.destroy()
         self._servers.clear()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -142,8 +142,9 @@ class Commit(Workload):
             common, binlog=conditions.binlog, delay_us=conditions.delay_us,
             counts=self._counts[method].path, options={"mysql": options}))
         server.install_plugin = method == _DIRECT
+        self._servers[method] = server   # before it starts, which may be interrupted
         with Step(f"starting a server, {conditions.title}, {method}"):
-            return server.start()
+            server.start()
 
     def _attach(self, side, record):
         server = self._servers[side.flush_method]

@@ -55,7 +55,7 @@ def _open(target, database):
         return _open_postgres(target, database) if target.protocol == "postgres" else \
             _open_mysql(target, database)
     except error_types() as error:
-        raise UserError(f"{target.name}: no connection ({target.address()}): {_sentence(error)}")
+        raise UserError(f"{target.name}: no connection ({target.address()}): {sentence(error)}")
 
 
 def _open_mysql(target, database):
@@ -77,7 +77,10 @@ def _open_postgres(target, database):
     return raw
 
 
-def _sentence(error):
+def sentence(error):
+    """What a server or the system says."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
     return " ".join(str(part) for part in error.args) if error.args else type(error).__name__
 
 

@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from ..paths import BUILD
+from ..paths import BUILD, UserError
 from ..progress import say
 from .options import request_of
 
@@ -18,6 +18,7 @@ def launch(options):
 def measure(options, workload):
     """Runs a Workload and returns the status of the program. Whatever ends it, what was measured is
     published."""
+    from .database import error_types, sentence
     from .report.publish import publish
     from .session import Session
     if workload.prepare(options):
@@ -25,16 +26,22 @@ def measure(options, workload):
     request = request_of(options)
     _prepare(request.on, workload.tools)
     session = Session(request, workload.make_targets(options))
+    ended = None
     try:
         with session:
             workload(session, options).run()
-    except KeyboardInterrupt:
-        if not session.result.document["runs"]:
-            raise
-        say("\nbench: interrupted; what was measured by then is kept")
-        publish(session.result.path)
+    except (KeyboardInterrupt, UserError, *error_types()) as error:
+        ended = error
+    if session.result.document["runs"]:
+        if ended:
+            say("\nbench: what was measured by then is kept")
+        publish(session.result.document, session.result.path)
+    elif isinstance(ended, KeyboardInterrupt):
+        raise ended
+    if isinstance(ended, KeyboardInterrupt):
         return 130
-    publish(session.result.path)
+    if ended:
+        raise ended if isinstance(ended, UserError) else UserError(sentence(ended))
     return 1 if session.failed else 0
 
 
@@ -61,8 +68,10 @@ _DEMO_TESTS = ("update-index", "update-nonindex", "read-write_range=100", "read-
 def demo(options):
     """Two measurements with results of their own: some microbenchmarks, and durable commits."""
     from .cli import main
+    from .result import partial_of
     from .session import default_path
     path = options.output or default_path("demo")
+    partial_of(path).unlink(missing_ok=True)   # both halves have names of their own
     time_s, rounds = str(options.time), str(options.rounds)
     status = main(["micro", "--tests", ",".join(_DEMO_TESTS), "--shape", "1x100k", "--threads",
                    ",".join(map(str, options.threads)), "--rounds", rounds, "--time", time_s,

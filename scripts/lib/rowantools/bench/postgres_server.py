@@ -18,7 +18,7 @@ _SOCKET_PORT = 5432  # only part of the socket's name
 class PostgresServer(OwnProcess):
     user = "bench"
     port = _SOCKET_PORT
-    stop_signal = signal.SIGINT  # the "fast" shutdown
+    end_signal = signal.SIGQUIT   # "immediate": the first process ends the others
 
     def __init__(self, folder, conditions):
         super().__init__(folder, conditions)
@@ -32,8 +32,9 @@ class PostgresServer(OwnProcess):
             for path in (self.folder, self.data):
                 shutil.chown(path, owner.pw_uid, owner.pw_gid)
         call([self._programs / "initdb", "-D", self.data, "-U", self.user, "--auth=trust",
-              "--encoding=UTF8", "--locale=C", "--no-sync"], "initdb", cwd=self.folder,
-             **self.popen_options())
+              "--encoding=UTF8", "--locale=C", "--no-sync"],
+             "initdb" if os.getuid() else "initdb (as nobody: PostgreSQL refuses root)",
+             cwd=self.folder, **self.popen_options())
 
     def command(self):
         conditions = self.conditions

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from ..paths import UserError
+from .columns import COLUMNS
 from .machine import describe
 
 _SAVE_INTERVAL_S = 1.0
@@ -59,12 +60,31 @@ class Result:
         self.save()
 
     def save(self):
-        """Replaces the file as a whole: a reader never sees half of it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_name(self.path.name + ".partial")
-        partial.write_text(json.dumps(self.document, indent=1) + "\n")
-        os.replace(partial, self.path)
+        """Replaces the file as a whole: a reader never sees half of it. UserError where it cannot
+        be written; what was saved before is still there."""
+        partial = partial_of(self.path)
+        try:
+            partial.write_text(json.dumps(self.document, indent=1) + "\n")
+            os.replace(partial, self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise UserError(f"{self.path} cannot be written: {error.strerror}")
         self._saved = time.monotonic()
+
+
+def partial_of(path):
+    """Where a result is written before it takes its name; it is there while it is measured."""
+    return path.with_name(path.name + ".partial")
+
+
+def reserve(path):
+    """Makes the partial file of a result, so that a folder that cannot be written is told before
+    anything is measured."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial_of(path).touch()
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}")
 
 
 def now():
@@ -83,6 +103,13 @@ def problem_in(document):
     return f"{place or 'the document'}: {error.message}"
 
 
+def _unknown_metric(document):
+    """A sentence where tables would need a column that this driver does not have."""
+    names = {*document["columns"], *(test["main"] for test in document["tests"])}
+    unknown = sorted(names - set(COLUMNS))
+    return f"this driver has no column {', '.join(unknown)}" if unknown else ""
+
+
 def read(path):
     """A document that is known to be valid; UserError otherwise."""
     try:
@@ -96,7 +123,7 @@ def read(path):
     if document.get("version") != VERSION:
         raise UserError(f"{path} has version {document.get('version')}; this driver reads "
                         f"{VERSION}")
-    problem = problem_in(document)
+    problem = problem_in(document) or _unknown_metric(document)
     if problem:
         raise UserError(f"{path}: {problem}")
     return document

@@ -3,7 +3,10 @@
 
 A workload adds groups and tests, then calls `take_turns`; what is interrupted or fails leaves a
 result with all runs that ended before."""
+import contextlib
 import datetime
+import itertools
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +16,15 @@ from ..progress import Step, say
 from . import database, settings
 from .columns import COLUMNS, shown
 from .progress import Progress
-from .result import COMPLETE, FAILED, INTERRUPTED, Result
+from .result import COMPLETE, FAILED, INTERRUPTED, Result, partial_of, reserve
 from .servers import Conditions, Servers
 from .targets import parse_all
 
 RESULTS = BUILD / "results"
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SETTLE_S_MAX = 5.0
 _SETTLE_CPU_SHARE = 0.05
+_LAST_LINES, _PROBLEM_MAX = 5, 800
 
 
 @dataclass
@@ -47,16 +52,27 @@ class Session:
         self.failed = {}   # (test, target): why, so that it is not tried again
 
     def __enter__(self):
-        self._servers.__enter__()
+        try:
+            reserve(self.result.path)
+            self._servers.__enter__()
+        except BaseException:
+            self._discard_partial()
+            raise
         return self
 
+    def _discard_partial(self):
+        with contextlib.suppress(OSError):
+            partial_of(self.result.path).unlink()
+
     def __exit__(self, kind, value, trace):
-        if self._progress:
-            self._progress.__exit__(kind, value, trace)
-        self._servers.__exit__(kind, value, trace)
-        if self.result.document["targets"]:
-            self.result.close(COMPLETE if kind is None else INTERRUPTED
-                              if kind is KeyboardInterrupt else FAILED)
+        with uninterrupted():
+            if self._progress:
+                self._progress.__exit__(kind, value, trace)
+            self._servers.__exit__(kind, value, trace)
+            self._discard_partial()
+            if self.result.document["runs"]:   # else an earlier result of that name stays
+                self.result.close(COMPLETE if kind is None else INTERRUPTED
+                                  if kind is KeyboardInterrupt else FAILED)
 
     @property
     def folder(self):
@@ -80,7 +96,6 @@ class Session:
         if any(target.own and target.kind == "mysql" for target in self.targets):
             self.result.note("mysqlx_cache_cleaner is off in the MySQL servers of the driver: it "
                              "makes the server write out every prepared change, for each engine.")
-        self.result.save()
 
     def plan(self, title, seconds):
         """Announces how long all turns together take."""
@@ -116,8 +131,9 @@ class Session:
         try:
             run = measure(target, self._progress.show if self._progress else None)
         except (UserError, *database.error_types()) as error:
-            self.failed[test, target.name] = str(error)
-            run = {"metrics": {}, "problem": str(error)[:500]}
+            problem = _ended(target.server) or database.sentence(error)
+            self.failed[test, target.name] = problem
+            run = {"metrics": {}, "problem": problem[:_PROBLEM_MAX]}
         run.setdefault("seconds", time.monotonic() - start)
         self.result.add_run(dict(run, test=test, target=target.name, round=number + 1))
 
@@ -135,7 +151,7 @@ class Session:
 
     def settle(self, target):
         """Waits until the server's background work of the last run has calmed down."""
-        if target.server is None:
+        if target.server is None or not target.server.pid():
             return
         deadline = time.monotonic() + SETTLE_S_MAX
         while time.monotonic() < deadline:
@@ -149,10 +165,36 @@ class Session:
         return Path(target.server.data) if target.server else None
 
 
+def _ended(server):
+    """What a server of the driver that is gone has said last; nothing of one that runs."""
+    if server is None or server.pid():
+        return ""
+    return "its server has ended: " + " ".join(server.messages().splitlines()[-_LAST_LINES:])
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """A second Ctrl-C leaves no server and no folder behind: it is ignored here."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in END_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def default_path(command):
+    """A name that nobody has, reserved by its partial file: two drivers may begin in one second."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    path, number = RESULTS / f"{command}-{stamp}.json", 1
-    while path.exists():
-        number += 1
-        path = RESULTS / f"{command}-{stamp}-{number}.json"
-    return path
+    for number in itertools.count(1):
+        path = RESULTS / f"{command}-{stamp}{f'-{number}' if number > 1 else ''}.json"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial_of(path).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {error.strerror}")
+        if not path.exists():
+            return path
+        partial_of(path).unlink()

@@ -7,6 +7,7 @@ from typing import Callable
 
 from ..progress import Step
 from .measuring import latency_metrics, observe, per_operation, run_of, stalls
+from .session import uninterrupted
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Workload:
                                             only_round=number)
             self.finish()
         finally:
-            self.close()
+            with uninterrupted():
+                self.close()
 
     def declare(self, cases):
         """Groups, tests, columns and notes of the result."""
