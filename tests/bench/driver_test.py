@@ -477,6 +477,14 @@ def test_a_diff_has_the_older_result_as_its_base():
     raise Failure("results of different commands are compared")
 
 
+def test_a_plugin_from_elsewhere_is_named():
+    before, after = _measured(1.0), _measured(2.0)
+    after["machine"] = dict(after["machine"], plugin="ha_rowan_old.so, SHA-256 0123")
+    text = markdown(Summary(compare.compare(before, after, "old", "new")))
+    if "| plugin | of the checkout | ha_rowan_old.so, SHA-256 0123 |" not in text:
+        raise Failure(text)
+
+
 def test_every_column_has_a_meaning():
     for column in columns.COLUMNS.values():
         if not column.meaning or column.better not in ("higher", "lower", ""):

@@ -45,7 +45,9 @@ def _side(document, names, title):
     machine = document["machine"]
     settings = {f"{what} of {one['name']}" if len(chosen) > 1 else what: value
                 for one in chosen for what, value in one["settings"].items()}
-    settings.update({"commit": machine["commit"], "cores": str(machine["cores"]),
+    settings.update({"commit": machine["commit"],
+                     "plugin": machine.get("plugin") or "of the checkout",
+                     "cores": str(machine["cores"]),
                      "cpu": machine["cpu"], "kernel": machine["kernel"],
                      "load at the start": str(machine["load"]),
                      "options": " ".join(document["arguments"])})

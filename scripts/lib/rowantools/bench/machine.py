@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine and the checkout that a result comes from."""
+import hashlib
 import os
 import platform
 import subprocess
 
 from ..build import cores
-from ..paths import ROOT
+from ..paths import ROOT, UserError, plugin_path
 
 
 def describe():
     return {"cores": cores(), "cpu": _cpu(), "memory_mib": memory_mib(),
             "kernel": platform.release(), "load": round(os.getloadavg()[0], 1),
-            "commit": _commit()}
+            "commit": _commit(), "plugin": _plugin()}
 
 
 def memory_mib():
@@ -24,6 +25,18 @@ def _cpu():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.machine()
+
+
+def _plugin():
+    """Name and hash of a plugin that is not the checkout's; nothing where it is."""
+    if "ROWAN_PLUGIN" not in os.environ:
+        return ""
+    path = plugin_path()
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"ROWAN_PLUGIN={path}: {error.strerror}")
+    return f"{path.name}, SHA-256 {digest[:16]}"
 
 
 def _commit():
