@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from driver_support import LIMIT_S, SMALL_SERVER, run, start
 
-from rowantools.bench import result, session
+from rowantools.bench import database, result, session, targets
+from rowantools.bench.servers import Conditions, Servers
 from rowantools.line_tests import Failure, require_equal
 from rowantools.paths import UserError
 
@@ -96,10 +97,47 @@ def test_a_report_is_shown_where_its_page_cannot_be_written():
 
 
 def test_a_second_interruption_does_not_disturb_the_cleaning_up():
-    with session.uninterrupted():
-        for number in session.END_SIGNALS:
-            os.kill(os.getpid(), number)
-    require_equal(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+    seen = []
+    before = {number: signal.signal(number, lambda number, _: seen.append(number))
+              for number in session.END_SIGNALS}
+    try:
+        with session.uninterrupted():
+            for number in session.END_SIGNALS:
+                os.kill(os.getpid(), number)
+        require_equal(seen, [], "signals that reached the driver")
+        os.kill(os.getpid(), signal.SIGINT)
+        require_equal(seen, [signal.SIGINT], "afterwards")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_server_of_the_user_is_told_from_another_and_its_refusals_are_shown():
+    with tempfile.TemporaryDirectory() as folder, Servers(
+            Conditions(buffer_pool_mib=64, redo_mib=64, folder=Path(folder))) as servers:
+        own = targets.parse("innodb")
+        servers.attach(own)
+        with database.connect(own, database="") as connection:
+            for statement in ("CREATE DATABASE one", "CREATE USER reader",
+                              "GRANT SELECT ON one.* TO reader"):
+                connection.execute(statement)
+        address = f"mysql://{{}}@/one?socket={own.socket}&engine={{}}"
+        options = ["--tests", "point-query", "--shape", "1x100", "--time", "1", "--rounds", "1",
+                   "--output", str(Path(folder) / "never.json")]
+        for words, part in (
+                (["a=" + address.format("root", "innodb"), "b=" + address.format("root", "rowan")],
+                 "a and b are the same database"),
+                (["a=" + address.format("root", "innodb") + "&pid=4194305"], "no process 4194305"),
+                (["a=" + address.format("reader", "innodb")], "denied to user 'reader'"),
+                (["a=" + address.format("root", "nothing")], "Unknown storage engine 'nothing'")):
+            text = run(folder, "micro", *[word for one in words for word in ("--on", one)],
+                       *options, status=1)
+            if part not in text or "Traceback" in text:
+                raise Failure(f"{part!r} is not in\n{text}")
+        text = run(folder, "hotrow", "--on", "a=" + address.format("reader", "innodb"), "--threads",
+                   "1", "--output", str(Path(folder) / "never.json"), status=1)
+        require_equal(("denied to user 'reader'" in text, "Traceback" in text), (True, False), text)
+        require_equal(list(Path(folder).glob("never.*")), [], "results without a figure")
 
 
 def test_a_server_that_ends_in_the_midst_is_a_failure_that_is_told():

@@ -84,6 +84,16 @@ def sentence(error):
     return " ".join(str(part) for part in error.args) if error.args else type(error).__name__
 
 
+def identity(target):
+    """What is the same for two addresses of one database of one server."""
+    query = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir, DATABASE())"
+    if target.protocol == "postgres":
+        query = ("SELECT concat_ws(' ', pg_postmaster_start_time(), current_setting('port'), "
+                 "current_database())")
+    with connect(target) as connection:
+        return connection.value(query)
+
+
 def create_database(target):
     """An empty database of the target's name. Databases of others are never dropped: at an address
     only the tables of the workload go."""

@@ -95,8 +95,8 @@ class Load:
             self.stop()
         text = "".join(self._lines)
         if self._process.returncode != 0:
-            raise UserError(f"sysbench {self._script} {self._options.get('kind', '')} on "
-                            f"{self._target.name} failed: {_reason(text)}")
+            what = " ".join(filter(None, [self._script, self._options.get("kind")]))
+            raise UserError(f"sysbench {what} on {self._target.name} failed: {_reason(text)}")
         report = parse(text)
         report.client_cpu_s = usage.ru_utime + usage.ru_stime
         return report
@@ -140,5 +140,6 @@ _SECOND_LINES = re.compile(_SECOND.pattern, re.MULTILINE)
 
 def _reason(text):
     lines = [line for line in text.splitlines() if not _OWN_LINE.match(line)]
-    fatal = [line for line in lines if "FATAL" in line]
-    return (fatal[0] if fatal else "\n".join(lines).strip()[-300:]).strip()
+    # The first one says what failed, the second one why; then other threads say the same.
+    fatal = [line.strip() for line in dict.fromkeys(lines) if "FATAL" in line]
+    return (" ".join(fatal[:2]) if fatal else "\n".join(lines).strip()[-300:]).strip()

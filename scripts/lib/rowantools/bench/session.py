@@ -81,6 +81,7 @@ class Session:
 
     def open_targets(self):
         """Starts or reaches every target, makes its database, records what it promises."""
+        self._require_own_databases()
         for target in self.targets:
             with Step(f"{target.name}: {target.address()}"):
                 self._servers.attach(target)
@@ -96,6 +97,19 @@ class Session:
         if any(target.own and target.kind == "mysql" for target in self.targets):
             self.result.note("mysqlx_cache_cleaner is off in the MySQL servers of the driver: it "
                              "makes the server write out every prepared change, for each engine.")
+
+    def _require_own_databases(self):
+        """Two sides in one database would measure the tables of whichever was filled last."""
+        found = {}
+        for target in self.targets:
+            if target.own:
+                continue
+            if target.pid and not Path(f"/proc/{target.pid}").exists():
+                raise UserError(f"{target.name}: no process {target.pid} runs here")
+            other = found.setdefault(database.identity(target), target.name)
+            if other != target.name:
+                raise UserError(f"{other} and {target.name} are the same database, in which their "
+                                "tables would have the same names: give each one of its own")
 
     def plan(self, title, seconds):
         """Announces how long all turns together take."""
