@@ -16,12 +16,10 @@ from rowantools.bench import callgrind, columns, compare, gate, insert_pattern, 
 from rowantools.bench import ledger, load, measuring, micro_tests, queries, result, settings
 from rowantools.bench import perf_stacks, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
-from rowantools.bench.mariadb_server import rocksdb_options
 from rowantools.bench.report.flame import flame_graph
 from rowantools.bench.report.markdown import figures, markdown
 from rowantools.bench.report.page import page
 from rowantools.bench.report.text import terminal_text
-from rowantools.bench.servers import Conditions
 from rowantools.bench.summary import Summary
 from rowantools.line_tests import Failure, require_equal
 from rowantools.paths import UserError
@@ -159,16 +157,6 @@ def test_the_microbenchmarks_are_the_known_ones():
     require_equal([kind for number, kind in enumerate(order)
                    if number == 0 or order[number - 1] != kind],
                   ["before", "write", "after", "write", "after"], "order of the steps")
-
-
-def test_rocksdb_gets_no_more_memory_than_the_others():
-    options = dict(option.split("=") for option in rocksdb_options(
-        Conditions(buffer_pool_mib=100, redo_mib=300, durable=False)))
-    parts = [int(options[f"--rocksdb-{name}"].rstrip("M"))
-             for name in ("block-cache-size", "db-write-buffer-size")]
-    require_equal(sum(parts), 100)
-    require_equal((options["--rocksdb-max-total-wal-size"],
-                   options["--rocksdb-flush-log-at-trx-commit"]), ("300M", "2"))
 
 
 def test_some_figures_need_a_server_of_the_driver():
@@ -442,6 +430,14 @@ def _measured(ratio, rounds=6, base=100.0):
     return dict(document, runs=runs, options={"rounds": rounds})
 
 
+def _refused_rounds(document):
+    try:
+        gate.require_rounds(document, "it")
+    except UserError as error:
+        return "fewer than" in str(error)
+    return False
+
+
 def test_the_gate_fails_for_a_slowdown_and_not_for_noise():
     before = _measured(1.5)
     for after, failed in ((_measured(1.5 * 0.85), True), (_measured(1.5 * 0.95), False),
@@ -456,6 +452,10 @@ def test_the_gate_fails_for_a_slowdown_and_not_for_noise():
             one["metrics"]["instructions"] = instructions + one["round"]
     (verdict,) = gate.judge(before, slower)
     require_equal((verdict.metric, verdict.failed), ("instructions", False))
+    (verdict,) = gate.judge(before, dict(slower, runs=slower["runs"][:1]))
+    require_equal((verdict.failed, "no figure in the later" in gate.report([verdict])[0]),
+                  (True, True), "a side that has failed")
+    require_equal(_refused_rounds(_measured(1.0, 3)), True, "three rounds")
     before["runs"] = before["runs"][:1]
     require_equal(gate.judge(before, slower)[0].change, None, "nothing to judge")
 

@@ -12,6 +12,7 @@ from driver_support import SMALL_SERVER, run
 from rowantools.bench import database, perf_stacks, result, ssb, ssb_data, targets
 from rowantools.bench import tpcc_conditions
 from rowantools.bench.load import Load
+from rowantools.bench.mariadb_server import rocksdb_options
 from rowantools.bench.servers import Conditions, Servers
 from rowantools.bench.ssb_queries import FLIGHTS
 from rowantools.line_tests import Failure, require_equal
@@ -33,6 +34,16 @@ def _measured(folder, command, *arguments, wanted):
         if test["title"] not in page:
             raise Failure(f"the page lacks {test['title']}")
     return document
+
+
+def test_rocksdb_gets_no_more_memory_than_the_others():
+    options = dict(option.split("=") for option in rocksdb_options(
+        Conditions(buffer_pool_mib=100, redo_mib=300, durable=False)))
+    parts = [int(options[f"--rocksdb-{name}"].rstrip("M"))
+             for name in ("block-cache-size", "db-write-buffer-size")]
+    require_equal(sum(parts), 100)
+    require_equal((options["--rocksdb-max-total-wal-size"],
+                   options["--rocksdb-flush-log-at-trx-commit"]), ("300M", "2"))
 
 
 def test_tpcc_counts_new_orders_and_checks_its_tables():

@@ -79,11 +79,9 @@ def _repeat(options):
 
 def _gate(options):
     from . import result
-    from .gate import ROUNDS_MIN, judge, report
+    from .gate import judge, report, require_rounds
     before = result.read(options.file)
-    if before["options"].get("rounds", 1) < ROUNDS_MIN:
-        raise UserError(f"{options.file} has fewer than {ROUNDS_MIN} rounds: nothing could be "
-                        "judged to be more than chance")
+    require_rounds(before, options.file)
     path = options.after
     if path is None:
         from .result import partial_of
@@ -95,6 +93,8 @@ def _gate(options):
             partial_of(path).unlink(missing_ok=True)   # where it ended before it measured
         if status == 130:
             return status
-    verdicts = judge(before, result.read(path))
+    after = result.read(path)
+    require_rounds(after, path)
+    verdicts = judge(before, after)
     print("\n".join(report(verdicts)))
     return 1 if any(one.failed for one in verdicts) else 0

@@ -19,16 +19,25 @@ _INSTRUCTIONS = "instructions"
 @dataclass
 class Verdict:
     """Of one test and target. `change` is -0.15 where it became 15 % worse; None where one of the
-    two results has no figure."""
+    two results has no figure, which is a failure where it is the later one (`is_lost`)."""
     test: str
     target: str
     metric: str
     change: float
     p: float
+    is_lost: bool = False
 
     @property
     def failed(self):
-        return self.change is not None and self.change < -FALL_MAX and self.p < P_MAX
+        return self.is_lost or (self.change is not None and self.change < -FALL_MAX
+                                and self.p < P_MAX)
+
+
+def require_rounds(document, name):
+    """UserError for a result with which nothing could be judged to be more than chance."""
+    if document["options"].get("rounds", 1) < ROUNDS_MIN:
+        raise UserError(f"{name} has fewer than {ROUNDS_MIN} rounds: nothing could be judged to be "
+                        "more than chance")
 
 
 def judge(before, after):
@@ -52,7 +61,7 @@ def _verdict(before, after, test, base, target):
     old, new = [_ratios(document, test["id"], metric, base, target)
                 for document in (before, after)]
     if not old or not new:
-        return Verdict(test["id"], target, metric, None, None)
+        return Verdict(test["id"], target, metric, None, None, bool(old) and not new)
     change = statistics.median(new) / statistics.median(old) - 1
     if COLUMNS[metric].better == "lower":
         change = statistics.median(old) / statistics.median(new) - 1
@@ -72,13 +81,14 @@ def report(verdicts):
     """Lines for the screen; the last one is the sum."""
     lines = []
     for one in verdicts:
-        if one.change is None:
-            lines.append(f"not judged  {one.test} on {one.target}: a figure is missing")
-            continue
         mark = "FAILED    " if one.failed else "ok        "
+        if one.change is None:
+            lines.append(f"{mark if one.is_lost else 'not judged'}  {one.test} on {one.target}: "
+                         f"no figure in the {'later' if one.is_lost else 'earlier'} result")
+            continue
         lines.append(f"{mark}  {one.test} on {one.target}: {100 * one.change:+.1f} % "
                      f"({COLUMNS[one.metric].title}, p = {one.p:.3f})")
     failed = sum(one.failed for one in verdicts)
     lines.append(f"gate: {failed} of {len(verdicts)} became worse by more than "
-                 f"{100 * FALL_MAX:.0f} %")
+                 f"{100 * FALL_MAX:.0f} % or have no figure any more")
     return lines
