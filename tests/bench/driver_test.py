@@ -147,6 +147,13 @@ def test_a_report_of_sysbench_is_read():
     require_equal(of_sysbench("").count(), 0)
 
 
+def test_of_messages_of_sysbench_the_reason_is_told():
+    text = "FATAL: cannot connect\nFATAL: error 1040: Too many\n" * 2 + "FATAL: more"
+    require_equal(load.reason(text), "FATAL: cannot connect FATAL: error 1040: Too many")
+    require_equal(len(load.reason("FATAL: 1114 for query " + "x" * 100_000)), 300)
+    require_equal(load.reason("counted x 1\nkilled\n"), "killed")
+
+
 def test_the_microbenchmarks_are_the_known_ones():
     require_equal({name: len(tests) for name, tests in micro_tests.SETS.items()},
                   {"quick": 12, "counted": 10, "32": 32, "42": 42})

@@ -19,6 +19,7 @@ from .histogram import Latencies, of_sysbench
 SCRIPTS = ROOT / "bench" / "sysbench"
 RETRIED = {"mysql": "1213,1205,1020,3572", "postgres": ""}
 _LIMIT_BEYOND_TIME_S = 600
+_LINE_MAX = 300
 _SECOND = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) qps: ([\d.]+) .*?"
                      r"lat \(ms,\d+%\): ([\d.]+)")
 
@@ -96,7 +97,7 @@ class Load:
         text = "".join(self._lines)
         if self._process.returncode != 0:
             what = " ".join(filter(None, [self._script, self._options.get("kind")]))
-            raise UserError(f"sysbench {what} on {self._target.name} failed: {_reason(text)}")
+            raise UserError(f"sysbench {what} on {self._target.name} failed: {reason(text)}")
         report = parse(text)
         report.client_cpu_s = usage.ru_utime + usage.ru_stime
         return report
@@ -138,8 +139,9 @@ _OWN_LINE = re.compile(r"(counted|retried) \S+ \d+$|deleted \d+$")
 _SECOND_LINES = re.compile(_SECOND.pattern, re.MULTILINE)
 
 
-def _reason(text):
+def reason(text):
     lines = [line for line in text.splitlines() if not _OWN_LINE.match(line)]
-    # The first one says what failed, the second one why; then other threads say the same.
-    fatal = [line.strip() for line in dict.fromkeys(lines) if "FATAL" in line]
+    # The first one says what failed, the second one why; then other threads say the same. The
+    # statement in it may have half a megabyte.
+    fatal = [line.strip()[:_LINE_MAX] for line in dict.fromkeys(lines) if "FATAL" in line]
     return (" ".join(fatal[:2]) if fatal else "\n".join(lines).strip()[-300:]).strip()

@@ -8,6 +8,9 @@ from .histogram import merged
 from .settings import unequal
 from .stats import difference_p, group_of, median_of, SIGNIFICANT
 
+_STATES = {"running": "still runs", "interrupted": "was interrupted",
+           "failed": "ended with an error"}
+
 
 @dataclass
 class Side:
@@ -129,8 +132,7 @@ class Summary:
         notes = list(self.document["notes"])
         state = self.document["state"]
         if state != "complete":
-            notes.insert(0, f"This result is partial: the measurement was {state}." if state !=
-                         "running" else "This result is partial: the measurement still runs.")
+            notes.insert(0, f"This result is partial: the measurement {_STATES[state]}.")
         rounds = max((len(runs) for runs in self._runs.values()), default=0)
         if rounds < 4 and len(self.targets) > 1:
             notes.append("With fewer than four rounds no difference can be shown to be more than "
