@@ -176,7 +176,11 @@ local function create(driver, to, number)
                          is_mysql and "INTEGER NOT NULL AUTO_INCREMENT" or "SERIAL",
                          is_mysql and options.engine ~= "" and "ENGINE = " .. options.engine or ""))
   to:bulk_insert_init("INSERT INTO sbtest" .. number .. " (k, c, pad) VALUES")
-  for _ = 1, options.rows do
+  for row = 1, options.rows do
+    if row % 100000 == 0 then
+      print("filled 100000")
+      io.flush()
+    end
     to:bulk_insert_next(string.format("(%d, '%s', '%s')", sysbench.rand.uniform(1, options.rows),
                                       sysbench.rand.string(common.c_digits),
                                       sysbench.rand.string(common.pad_digits)))

@@ -22,6 +22,7 @@ _LIMIT_BEYOND_TIME_S = 600
 _LINE_MAX = 300
 _SECOND = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) qps: ([\d.]+) .*?"
                      r"lat \(ms,\d+%\): ([\d.]+)")
+_FILLED = re.compile(r"^filled (\d+)$")
 
 
 @dataclass
@@ -80,7 +81,9 @@ class Load:
         return self
 
     def finish(self, each_second=None):
-        """The report. `each_second(queries a second)` is called as they are told."""
+        """The report. `each_second(queries a second)` is called as they are told; while tables are
+        filled, `each_second(rows by now)`."""
+        filled = 0
         deadline = time.monotonic() + float(self._options.get("time", 0)) + _LIMIT_BEYOND_TIME_S
         try:
             for line in self._process.stdout:
@@ -88,6 +91,10 @@ class Load:
                 found = _SECOND.match(line)
                 if found and each_second:
                     each_second(float(found.group(2)))
+                rows = _FILLED.match(line)
+                if rows and each_second:
+                    filled += int(rows.group(1))
+                    each_second(filled)
                 if time.monotonic() > deadline:
                     raise UserError(f"sysbench {self._script} on {self._target.name} hangs")
             _, status, usage = os.wait4(self._process.pid, 0)
@@ -135,7 +142,7 @@ def parse(text):
     return report
 
 
-_OWN_LINE = re.compile(r"(counted|retried) \S+ \d+$|deleted \d+$")
+_OWN_LINE = re.compile(r"(counted|retried) \S+ \d+$|(deleted|filled) \d+$")
 _SECOND_LINES = re.compile(_SECOND.pattern, re.MULTILINE)
 
 

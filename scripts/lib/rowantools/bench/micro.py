@@ -47,11 +47,12 @@ class Micro(Workload):
 
     def fill(self, target):
         tables, rows = self.options.shape
-        micro_tables.fill(target, rows, tables, max(self.options.threads))
+        micro_tables.fill(target, rows, tables, max(self.options.threads), self.tell_filled)
 
     def start(self):
         """Every page of the tables and their indexes is read once."""
         for target in self.session.targets:
+            self.session.tell(f"reading all of {target.name}")
             with database.connect(target) as connection:
                 for number in range(1, self.options.shape[0] + 1):
                     connection.execute(f"SELECT COUNT(*) FROM sbtest{number} WHERE LENGTH(c) < 0")

@@ -5,11 +5,14 @@ from .load import Load
 from .queries import analyze
 
 
-def fill(target, rows, tables=1, threads=1):
-    """Tables of so many rows each."""
+def fill(target, rows, tables=1, threads=1, tell=None):
+    """Tables of so many rows each; `tell(rows by now, rows)`."""
     engine = {"engine": target.engine} if target.protocol == "mysql" else {}
     Load(target, "micro.lua", dict(engine, rows=rows, tables=tables,
-                                   threads=min(tables, threads)), "prepare").run()
+                                   threads=min(tables, threads)), "prepare").run(
+        tell and (lambda done: tell(done, rows * tables)))
+    if tell:
+        tell(rows * tables, rows * tables)
     with database.connect(target) as connection:
         analyze(connection, *[f"sbtest{number}" for number in range(1, tables + 1)])
 

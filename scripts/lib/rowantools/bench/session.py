@@ -116,6 +116,11 @@ class Session:
         self._progress = Progress(title, seconds)
         self._progress.__enter__()
 
+    def tell(self, what):
+        """What comes between turns and takes a while."""
+        if self._progress:
+            self._progress.begin(what)
+
     def advance(self, planned_s):
         """A piece of the plan that was no turn is done."""
         if self._progress:

@@ -5,7 +5,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Callable
 
-from ..progress import Step
+from ..progress import Step, format_duration
 from .measuring import latency_metrics, observe, per_operation, run_of, stalls
 from .session import uninterrupted
 
@@ -32,6 +32,7 @@ class Workload:
     def __init__(self, session, options):
         self.session, self.options = session, options
         self._answers = {}   # test: the first side's answer
+        self._filling = None
 
     @staticmethod
     def prepare(options):
@@ -59,6 +60,12 @@ class Workload:
     def fill(self, target):
         """Makes the tables."""
 
+    def tell_filled(self, done, rows):
+        """How far `fill` is: the rate and, until the end, the time that is left."""
+        rate = done / self._filling.elapsed()
+        left = f", {format_duration((rows - done) / rate)} left" if done < rows else ""
+        self._filling.update(detail=f"{100 * done // rows} %, {rate:,.0f} rows/s{left}")
+
     def open_targets(self):
         """Starts or reaches the sides and records them."""
         self.session.open_targets()
@@ -81,7 +88,7 @@ class Workload:
         self.declare(cases)
         self.open_targets()
         for target in self.session.targets if type(self).fill != Workload.fill else ():
-            with Step(f"filling {target.name}"):
+            with Step(f"filling {target.name}") as self._filling:
                 self.fill(target)
         rounds = self.session.request.rounds
         self.session.plan(self.session.request.command, sum(case.planned_s for case in cases)
