@@ -96,6 +96,24 @@ def test_a_report_is_shown_where_its_page_cannot_be_written():
                 raise Failure(f"{part!r} is not in\n{output}")
 
 
+@pytest.mark.parametrize("change, words, part", [
+    ({"arguments": ["--gone", "3"]}, ["repeat", "other"], "does not take its command line"),
+    ({"version": 0}, ["repeat", "other"], "has version 0"),
+    ({"runs": []}, ["diff", "this", "other"], "no test in common"),
+    ({"tests": []}, ["diff", "other", "this"], "no test in common"),
+    ({"targets": []}, ["diff", "this", "other"], "no target in common"),
+    ({"runs": []}, ["gate", "this", "--with", "other"], "no figure in the later"),
+    ({"runs": []}, ["gate", "other", "--with", "this"], "nothing could be judged"),
+])
+def test_results_that_do_not_fit_are_told(change, words, part):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, document in (("this", _REFERENCE), ("other", dict(_REFERENCE, **change))):
+            Path(folder, name).write_text(json.dumps(document))
+        output = run(folder, *words, status=1)
+        if part not in output or "Traceback" in output:
+            raise Failure(f"{part!r} is not in\n{output}")
+
+
 def test_a_second_interruption_does_not_disturb_the_cleaning_up():
     seen = []
     before = {number: signal.signal(number, lambda number, _: seen.append(number))

@@ -74,7 +74,12 @@ def _repeat(options):
     if document["command"] == "diff":
         raise UserError(f"{options.file} is a comparison of two results; repeat these")
     output = ["--output", str(options.output)] if options.output else []
-    return main([document["command"], *document["arguments"], *output])
+    words = [document["command"], *document["arguments"]]
+    try:
+        return main([*words, *output])
+    except SystemExit:
+        raise UserError(f"{options.file}: this driver does not take its command line: "
+                        + " ".join(words))
 
 
 def _gate(options):
@@ -97,4 +102,6 @@ def _gate(options):
     require_rounds(after, path)
     verdicts = judge(before, after)
     print("\n".join(report(verdicts)))
+    if not any(one.failed or one.change is not None for one in verdicts):
+        raise UserError("nothing could be judged")
     return 1 if any(one.failed for one in verdicts) else 0

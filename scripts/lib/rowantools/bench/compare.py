@@ -19,6 +19,8 @@ def compare(before, after, before_name, after_name):
         raise UserError(f"{before_name} and {after_name} have no target in common")
     tests = {test["id"] for test in after["tests"]}
     shared = [test for test in before["tests"] if test["id"] in tests]
+    if not shared or not before["runs"] or not after["runs"]:
+        raise UserError(f"{before_name} and {after_name} have no test in common that was run")
     return {"format": FORMAT, "version": VERSION, "command": "diff",
             "arguments": [before_name, after_name], "options": {}, "state": _state(before, after),
             "started": after["started"], "finished": after["finished"],
