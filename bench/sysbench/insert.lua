@@ -84,7 +84,7 @@ end
 
 -- Takes the oldest rows while the table has more than it keeps.
 function kinds.delete()
-  if high - low < options.keep then
+  if high - low < options.keep + options.rows then
     local found = connection:query_row("SELECT MAX(transactionid) FROM " .. name())
     high = tonumber(found) or high
   end

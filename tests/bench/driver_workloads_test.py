@@ -4,10 +4,11 @@ page that shows them."""
 import collections
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
-from driver_support import SMALL_SERVER, run
+from driver_support import LIMIT_S, SMALL_SERVER, run
 
 from rowantools.bench import database, perf_stacks, result, ssb, ssb_data, targets
 from rowantools.bench import tpcc_conditions
@@ -44,6 +45,30 @@ def test_rocksdb_gets_no_more_memory_than_the_others():
     require_equal(sum(parts), 100)
     require_equal((options["--rocksdb-max-total-wal-size"],
                    options["--rocksdb-flush-log-at-trx-commit"]), ("300M", "2"))
+
+
+def test_deletes_of_the_insert_benchmark_go_on_as_the_table_grows():
+    with tempfile.TemporaryDirectory() as folder, Servers(
+            Conditions(buffer_pool_mib=64, redo_mib=64, folder=Path(folder))) as servers:
+        target = targets.parse("innodb")
+        servers.attach(target)
+        database.create_database(target)
+        options = {"tables": 1, "threads": 1, "engine": "innodb", "rows": 10}
+        Load(target, "insert.lua", dict(options, kind="insert"), "prepare").run()
+        Load(target, "insert.lua", dict(options, kind="insert", events=10, time=0)).run()
+        deletes = Load(target, "insert.lua", dict(options, kind="delete", keep=95, events=0,
+                                                  time=LIMIT_S)).start()
+        try:
+            deadline = time.monotonic() + LIMIT_S
+            with database.connect(target) as connection:
+                while time.monotonic() < deadline and connection.value(
+                        "SELECT MIN(transactionid) FROM purchases1") < 100:
+                    Load(target, "insert.lua", dict(options, kind="insert", events=1,
+                                                    time=0)).run()
+                require_equal(connection.value("SELECT MIN(transactionid) FROM purchases1") >= 100,
+                              True, "old rows are gone")
+        finally:
+            deletes.stop()
 
 
 def test_tpcc_counts_new_orders_and_checks_its_tables():
