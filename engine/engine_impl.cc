@@ -36,6 +36,7 @@ Status Engine::Impl::Open(FileSystem* file_system) {
 Status Engine::Impl::OpenStorage(FileSystem* file_system) {
   StorageEvents events;
   if (options.before_creation) events.before_creation = [this] { return ConfirmCreation(); };
+  events.settle_carried = options.settle_carried;
   events.space_damaged = [this](SpaceId space) { NoteDamage(space); };
   events.redo_done = [this] { NoteRedoDone(); };
   events.name_damaged = [this](SpaceId space, IndexId index) {

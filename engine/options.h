@@ -16,6 +16,8 @@
 
 namespace rowan {
 
+class CarriedFile;
+
 struct EngineOptions {
   /// With recovery.force, the instance opens although redo finds damage in the undo space, and the
   /// readable parts of damaged tables can be read (engine/salvage.h). Without `background`, tests
@@ -32,6 +34,8 @@ struct EngineOptions {
   /// Called before a new instance is created: the smallest table id it may hand out, or why it must
   /// not be created. May be empty: no objection.
   std::function<Result<uint64_t>()> before_creation;
+  /// See StorageEvents.
+  std::function<Status(CarriedFile*)> settle_carried;
 };
 
 }  // namespace rowan

@@ -25,6 +25,7 @@
 #include "plugin/partition/ha_rowan_part.h"
 #include "plugin/pushdown/push_to_engine.h"
 #include "plugin/server/binlog_carrier.h"
+#include "plugin/server/binlog_restore.h"
 #include "plugin/server/clone_guard.h"
 #include "plugin/server/coordinator.h"
 #include "plugin/server/dictionary_tables.h"
@@ -96,6 +97,7 @@ void PostRecover() {
     LogWarning("Files left over from a crash could not be removed: {}.", status.message());
   }
   InstallNewSchemaPlugins();
+  ObserveBinlog();
 }
 
 /// XA transactions that are prepared, in a session or without one.
@@ -139,6 +141,7 @@ Status StartEngine() {
   options.before_creation = [&] {
     return CheckNothingIsMissing(options.storage.folder, &given_up);
   };
+  options.settle_carried = RestoreBinlogTail;
   options.txns.shutdown_sign = [] { return connection_events_loop_aborted(); };
   options.txns.wait_hooks = ServerLockWaitHooks();
   options.statement_of_thread = StatementOfThread;
@@ -165,8 +168,6 @@ void StopEngine() {
 /// Agrees with the server's transaction coordinator about the past and the future.
 Status JoinCoordinator() {
   const bool at_run_time = InstalledAtRunTime();
-  const Status whole = RestoreBinlogTail(g_engine);
-  if (!whole.ok()) return whole;
   const Status status = ResolveInDoubt(g_engine, InDoubtPolicyFromVariable(), at_run_time);
   if (!status.ok()) return status;
   if (at_run_time && !EnsureLoggingCoordinator()) {
@@ -250,6 +251,7 @@ std::string WhoseDefault(const THD* thd, const st_plugin_int* plugin) {
 
 int CheckUninstall(void* plugin) {
   ReleaseIdleContext(current_thd);
+  StopCarryingBinlog();  // until the next group, if the plugin stays
   // No session can take hold of the plugin any more during this call. Removing it later, when the
   // last hold is given up, would leave it in a state in which the server ignores it: XA COMMIT
   // would report success and commit nothing.

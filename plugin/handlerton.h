@@ -3,6 +3,9 @@
 // plugin (handlerton.cc), transactions (handlerton_txn.cc), two-phase commit (handlerton_xa.cc).
 #pragma once
 
+#include "base/ids.h"
+#include "engine/session.h"
+
 struct handlerton;
 
 namespace rowan {
@@ -18,6 +21,10 @@ inline constexpr int kFailed = 1;
 
 void SetTransactionHooks(handlerton* hton);
 void SetTwoPhaseHooks(handlerton* hton);
+/// What was logged up to `end` is to become durable, or written, by the coordinator's next
+/// flush_logs: what a session prepared, and commits that did not wait, since the binary log must
+/// not go on to another file before they are.
+void MakeDurableWithNextFlush(Lsn end, Durability durability);
 /// For a plugin installed while the server runs, when the server no longer asks engines: adds the
 /// prepared XA transactions of an earlier run to the server's list, with locks on the tables they
 /// changed. False if it would not take one.

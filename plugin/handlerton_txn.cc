@@ -14,6 +14,7 @@
 
 #include "base/logging.h"
 #include "engine/engine.h"
+#include "plugin/server/binlog_carrier.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
@@ -26,8 +27,9 @@ namespace {
 /// it (binlog_error_action = IGNORE_ERROR).
 CommitWait WaitOf(THD* thd, const ThdContext& context, Durability durability) {
   const bool coordinated = thd_get_durability_property(thd) == HA_IGNORE_DURABILITY;
-  const bool forgotten =
-      durability == Durability::kDurable && context.prepared_lsn > g_engine->durable_lsn();
+  const bool forgotten = BinlogInRedoMode() != BinlogInRedo::kOff &&
+                         durability == Durability::kDurable &&
+                         context.prepared_lsn > g_engine->durable_lsn();
   return coordinated && !forgotten ? CommitWait::kNone : CommitWait::kAsDurability;
 }
 
@@ -48,6 +50,8 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
     LogWarning("The logs of the other engines could not be flushed before a change of tables.");
   }
   const Status status = session->Commit(durability, wait);
+  if (wait == CommitWait::kNone) MakeDurableWithNextFlush(session->last_commit_lsn(), durability);
+  EndCarryingClosedBinlog();
   context->changed_catalog = false;
   if (status.Is(Code::kDeadlock)) {
     // Not serializable (rowan_serializable = optimistic). The server asks for no rollback here.

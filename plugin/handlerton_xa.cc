@@ -37,9 +37,9 @@
 namespace rowan {
 namespace {
 
-// Ends of the newest prepared groups, by what their sessions ask for.
-std::atomic<uint64_t> g_prepared_durable{0};
-std::atomic<uint64_t> g_prepared_written{0};
+// Ends of the newest groups that the coordinator makes durable, by what their sessions ask for.
+std::atomic<uint64_t> g_unflushed_durable{0};
+std::atomic<uint64_t> g_unflushed_written{0};
 
 /// Recovery hands prepared transactions out in batches: which were reported already.
 class Reported {
@@ -88,8 +88,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   context->prepared_lsn = *prepared;
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
-  if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, prepared->value());
-  if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, prepared->value());
+  MakeDurableWithNextFlush(*prepared, durability);
   const bool unlogged = ChangesCatalogUnlogged(thd, *context);
   // Nothing else flushes what goes to no binary log.
   if (!unlogged && thd_get_durability_property(thd) == HA_IGNORE_DURABILITY) return 0;
@@ -99,14 +98,14 @@ int Prepare(handlerton*, THD* thd, bool all) {
 bool FlushLogs(handlerton*, bool binlog_group_flush) {
   if (!binlog_group_flush) return !g_engine->FlushLog().ok();
   if (DefersToBinlog(current_thd)) return false;
-  const Lsn durable(g_prepared_durable.load(std::memory_order_acquire));
-  const Lsn written(g_prepared_written.load(std::memory_order_acquire));
+  const Lsn durable(g_unflushed_durable.load(std::memory_order_acquire));
+  const Lsn written(g_unflushed_written.load(std::memory_order_acquire));
   if (durable > g_engine->durable_lsn() && !g_engine->WaitDurable(durable).ok()) return true;
   return written > g_engine->written_lsn() && !g_engine->WaitWritten(written).ok();
 }
 
 int FollowBinlog(handlerton*, THD*, enum_binlog_func function, void*) {
-  if (function == BFN_RESET_LOGS) ForgetBinlog();
+  if (function == BFN_RESET_LOGS) EndCarryingBinlog();
   return 0;
 }
 
@@ -219,7 +218,7 @@ int SetPreparedInCoordinator(handlerton*, THD* thd) {
   const std::string renamed = WithMarkInBinlog(stored);
   const Result<Lsn> end = context->session->RenamePrepared(AsBytes(renamed));
   if (!end.ok()) return HandlerError(thd, end.status());
-  RaiseTo(&g_prepared_durable, end.value().value());
+  RaiseTo(&g_unflushed_durable, end.value().value());
   return 0;
 }
 
@@ -232,6 +231,11 @@ xa_status_code SetPreparedInCoordinatorByXid(handlerton*, XID* xid) {
 }
 
 }  // namespace
+
+void MakeDurableWithNextFlush(Lsn end, Durability durability) {
+  if (durability == Durability::kDurable) RaiseTo(&g_unflushed_durable, end.value());
+  if (durability == Durability::kWrite) RaiseTo(&g_unflushed_written, end.value());
+}
 
 bool ShowPreparedToServer() {
   for (const std::string& bytes : g_engine->PreparedXids()) {

@@ -69,6 +69,12 @@ Status CarriedFile::SyncFile(File* file) {
   return status;
 }
 
+Status CarriedFile::SyncAfterLog(File* file) {
+  const Status status = log_->WaitDurable(log_->tail());
+  if (!status.ok()) return status;
+  return SyncFile(file);
+}
+
 Status CarriedFile::Begin(const std::string& path, uint32_t mark) {
   ROWAN_DCHECK(IsSettled());
   const std::string folder = FolderOf(path);
@@ -80,7 +86,7 @@ Status CarriedFile::Begin(const std::string& path, uint32_t mark) {
   if (!opened.ok()) return opened.status();
   Result<uint64_t> size = (*opened)->Size();
   if (!size.ok()) return size.status();
-  status = SyncFile(opened->get());
+  status = SyncAfterLog(opened->get());
   if (!status.ok()) return status;
   status = file_system_->SyncDirectory(folder);
   if (!status.ok()) return status;
@@ -173,14 +179,6 @@ Result<Lsn> CarriedFile::LogPiece(uint64_t offset, uint64_t size_bytes, bool end
   return end;
 }
 
-Status CarriedFile::Deactivate() {
-  const Status status = Update([](CarriedState& state) { state.active = false; });
-  if (!status.ok()) return status;
-  const MutexLock lock(&mutex_);
-  file_ = nullptr;
-  return status;
-}
-
 Status CarriedFile::End() {
   std::shared_ptr<File> file;
   {
@@ -188,12 +186,20 @@ Status CarriedFile::End() {
     file = file_;
   }
   if (file == nullptr) return Status::Ok();
-  const Status status = SyncFile(file.get());
+  Status status = SyncAfterLog(file.get());
   if (!status.ok()) return status;
-  return Deactivate();
+  status = Update([](CarriedState& state) { state.active = false; });
+  if (!status.ok()) return status;
+  const MutexLock lock(&mutex_);
+  file_ = nullptr;
+  return status;
 }
 
-Status CarriedFile::Forget() { return carrying() ? Deactivate() : Status::Ok(); }
+Status CarriedFile::SyncUncarried(const std::string& path) {
+  Result<std::unique_ptr<File>> opened = file_system_->Open(path, {});
+  if (!opened.ok()) return opened.status();
+  return SyncAfterLog(opened->get());
+}
 
 Status CarriedFile::BeforeCheckpoint() {
   std::shared_ptr<File> file;

@@ -17,7 +17,7 @@
 //     end up to which it was, together with the checkpoint.
 //   - Everything logged before a Carry is durable when the Carry is.
 // A failed sync of the file stops the engine, like one of a data file.
-// Thread safety: Begin, Carry, End and Forget by one thread at a time; the others by any.
+// Thread safety: Begin, LogAppended, Carry and End by one thread at a time; the others by any.
 #pragma once
 
 #include <cstdint>
@@ -56,10 +56,10 @@ class CarriedFile final : public CheckpointGate {
   Result<Lsn> LogAppended();
   /// The same, and waits until it is durable.
   Status Carry();
-  /// The file becomes durable, and is no longer carried.
+  /// The file becomes durable, after everything logged so far, and is no longer carried.
   Status End();
-  /// The same without making it durable: it is about to be removed.
-  Status Forget();
+  /// Makes a file durable that cannot be carried, and everything logged so far before it.
+  Status SyncUncarried(const std::string& path);
   [[nodiscard]] bool carrying() const;
 
   Status BeforeCheckpoint() override;
@@ -67,7 +67,8 @@ class CarriedFile final : public CheckpointGate {
 
  private:
   [[nodiscard]] bool IsSettled() const;
-  Status Deactivate();
+  /// A file may only say what the log has: everything logged so far becomes durable first.
+  Status SyncAfterLog(File* file);
   /// Bytes from `from` to `to`, in pieces. Returns the end LSN of the last.
   Result<Lsn> LogPieces(uint64_t from, uint64_t to);
   Result<Lsn> LogPiece(uint64_t offset, uint64_t size_bytes, bool ends);

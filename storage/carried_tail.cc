@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/placed_file.h"
 #include "wal/group.h"
 #include "wal/log_reader.h"
 
@@ -63,7 +64,12 @@ Result<CarriedTail::Restored> CarriedTail::RestoreTo(const std::string& path) co
     status = file->Truncate(end_bytes_);
     if (!status.ok()) return status;
   }
+  size = file->Size();
+  if (!size.ok()) return size.status();
+  if (*size != end_bytes_) return Status(Code::kCorrupt, "the redo log lacks a part of it");
   status = file->Sync(SyncMethod::kFsync);
+  if (!status.ok()) return status;
+  status = file_system_->SyncDirectory(FolderOf(path));
   if (!status.ok()) return status;
   return restored;
 }

@@ -300,6 +300,9 @@ Status Storage::Recover() {
     LogInfo("Crash recovery: the redo log was read from LSN {} to {} in {:.2f} s.",
             control_data.checkpoint_lsn.value(), recovery_->end().value(), RedoSeconds());
   }
+  const bool carried = carried_file_ != nullptr && carried_file_->tail() != nullptr;
+  if (carried && events_.settle_carried) status = events_.settle_carried(carried_file_.get());
+  if (!status.ok()) return status;
   return DeferRedo();
 }
 

@@ -44,6 +44,9 @@ struct StorageEvents {
   DamageNamer name_damaged;
   /// Called before a new instance is created in an empty folder: returns why it must not be, or Ok.
   std::function<Status()> before_creation;
+  /// The last run carried a file: the owner brings it to its end (storage/carried_tail.h), and
+  /// settles it. Called before anything else is logged; a failure ends the start.
+  std::function<Status(CarriedFile*)> settle_carried;
   /// Redo has marked a space as damaged while others were served. Called from a background thread,
   /// possibly before Open returns.
   std::function<void(SpaceId)> space_damaged;

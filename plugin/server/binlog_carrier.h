@@ -4,30 +4,29 @@
 //
 // The server's group commit, under LOCK_log: flush_logs (DefersToBinlog: no sync), events written
 // to the file, hook after_flush (the file's new bytes are logged; one sync), and only then dump
-// threads see the events and the engines commit.
+// threads see the events and the engines commit. Not every group is announced to flush_logs by a
+// thread that it can recognise, and settings change in between, so after_flush decides by what it
+// finds: a group that is not carried has its file synced, after the log.
 // Thread safety: all.
 #pragma once
-
-#include "base/status.h"
 
 class THD;
 
 namespace rowan {
 
-class Engine;
-
-/// Before the server and ResolveInDoubt read the binary log: brings the file that the last run
-/// carried to where it ends according to the redo log. Errors are logged; nothing is lost.
-Status RestoreBinlogTail(Engine* engine);
-
 /// In flush_logs for a group: what the group prepared becomes durable by the hook that follows, so
 /// it need not be now. Begins or ends carrying as the settings ask.
 [[nodiscard]] bool DefersToBinlog(THD* thd);
 
-/// RESET BINARY LOGS removes the files.
-void ForgetBinlog();
+/// Registers the hooks if the setting asks for them. Not under locks of the server.
+void ObserveBinlog();
 
-/// Before the engine stops.
+/// The server has closed its binary log, or removes files: nothing of it is carried any more.
+void EndCarryingBinlog();
+/// The same once the server logs nothing; cheap otherwise.
+void EndCarryingClosedBinlog();
+
+/// Before the plugin may go: the hooks as well.
 void StopCarryingBinlog();
 
 }  // namespace rowan

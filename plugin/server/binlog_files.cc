@@ -3,10 +3,9 @@
 
 #include "plugin/server/binlog_files.h"
 
+#include <array>
 #include <charconv>
-#include <filesystem>
 #include <fstream>
-#include <system_error>
 
 #include "mysql/plugin.h"
 #include "sql/binlog.h"
@@ -16,6 +15,7 @@
 #include "sql/psi_memory_key.h"
 
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/logging.h"
 
 namespace rowan {
@@ -36,6 +36,15 @@ class XidCollector : public binlog::Log_sanitizer {
 Status UnreadableBinlog(const BinlogFile& file, const char* reason) {
   LogError("The binary log file '{}' cannot be read: {}.", file.path, reason);
   return Status(Code::kIoError, "a binary log file cannot be read");
+}
+
+/// The file, or the restored one beside it, unless that is of an earlier file of the name.
+std::string WholeFile(const std::string& path) {
+  std::string restored = RestoredBinlogPath(path);
+  const Result<uint32_t> its_mark = MarkOfBinlog(restored);
+  const Result<uint32_t> mark = MarkOfBinlog(path);
+  const bool belongs = its_mark.ok() && mark.ok() && its_mark.value() == mark.value();
+  return belongs ? restored : path;
 }
 
 }  // namespace
@@ -72,13 +81,29 @@ Result<BinlogState> StateOfBinlog(const BinlogFile& file) {
   return state;
 }
 
+/// Of the file's first event, which has the time of its creation; in an encrypted file its bytes
+/// depend on the key drawn for it.
+Result<uint32_t> MarkOfBinlog(const std::string& path) {
+  constexpr size_t kEncryptionHeaderBytes = 512;
+  constexpr std::byte kEncrypted{0xfd};
+  constexpr size_t kFlags = 21;         // "in use" and others, which a closed file lacks
+  constexpr size_t kMarkedBytes = 100;  // the event has more
+  std::array<std::byte, kEncryptionHeaderBytes + kMarkedBytes> head{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()));
+  if (static_cast<size_t>(file.gcount()) < kMarkedBytes) {
+    return Status(Code::kIoError, "the beginning of the file cannot be read");
+  }
+  const size_t begin = head[0] == kEncrypted ? kEncryptionHeaderBytes : 0;
+  head[begin + kFlags] = head[begin + kFlags + 1] = std::byte{0};
+  return Crc32c(Bytes(head).subspan(begin, kMarkedBytes));
+}
+
 std::string RestoredBinlogPath(const std::string& path) { return path + ".restored"; }
 
 Result<Outcomes> CommittedInBinlog(const BinlogFile& file) {
   Binlog_file_reader reader(opt_source_verify_checksum);
-  const std::string restored = RestoredBinlogPath(file.path);
-  std::error_code error;
-  const std::string& path = std::filesystem::exists(restored, error) ? restored : file.path;
+  const std::string path = WholeFile(file.path);
   if (reader.open(path.c_str())) return UnreadableBinlog(file, reader.get_error_str());
   XidCollector collector(&reader);
   if (collector.is_log_malformed()) {

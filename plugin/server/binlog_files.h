@@ -29,7 +29,11 @@ Result<BinlogState> StateOfBinlog(const BinlogFile& file);
 
 using Outcomes = std::unordered_set<uint64_t>;  ///< numbers of committed transactions
 
-/// Where a file is whole that the server cut while Rowan was away (server/binlog_carrier.h).
+/// Tells a file from another of its name; what the server changes in a file that it closes does not
+/// count.
+Result<uint32_t> MarkOfBinlog(const std::string& path);
+
+/// Where a file is whole that the server cut while Rowan was away (server/binlog_restore.h).
 [[nodiscard]] std::string RestoredBinlogPath(const std::string& path);
 
 /// The transactions that a binary log file, or the whole one beside it, holds completely.

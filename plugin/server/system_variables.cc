@@ -20,6 +20,7 @@
 #include "base/mutex.h"
 #include "base/page_size.h"
 #include "engine/engine.h"
+#include "plugin/server/binlog_carrier.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
 
@@ -255,6 +256,11 @@ int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* v
   return failed;
 }
 
+void UpdateBinlogInRedo(THD*, SYS_VAR*, void* target, const void* wanted) {
+  *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(wanted);
+  ObserveBinlog();
+}
+
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
                        "Memory for pages of Rowan tables, in bytes.", CheckBufferPool,
                        (UpdateTo<unsigned long long, ApplyBufferPool>), kBuffer.pool_bytes,
@@ -357,7 +363,7 @@ MYSQL_SYSVAR_ENUM(binlog_in_redo, g_binlog_in_redo, PLUGIN_VAR_RQCMDARG,
                   "With sync_binlog = 0: commits are as durable as with sync_binlog = 1, because "
                   "the redo log holds the end of the binary log, and take one sync. early_send: "
                   "replicas may get a group of commits before that sync.",
-                  nullptr, nullptr, 0, &g_binlog_in_redo_types);
+                  nullptr, UpdateBinlogInRedo, 0, &g_binlog_in_redo_types);
 MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Transactions left prepared by a crash whose outcome is not in the binary log "
                   "any more: refuse to start, commit them, or rollback them.",

@@ -216,6 +216,53 @@ def test_beside_innodb_and_xa(t):
     world.server.destroy()
 
 
+def test_a_group_that_xa_commit_leads_in_a_new_file(t):
+    """XA COMMIT by another session is no transaction of the binary log to the engine."""
+    world = World(t)
+    client = t.client(world.server)
+    client.execute("CREATE TABLE by_xa (id INT PRIMARY KEY)")
+    for number in range(3):
+        client.execute(f"XA START 'x{number}'")
+        client.execute(f"INSERT INTO by_xa VALUES ({number})")
+        client.execute(f"XA END 'x{number}'")
+        client.execute(f"XA PREPARE 'x{number}'")
+        other = world.server.client()
+        client.close()
+        client = other
+        client.execute("FLUSH BINARY LOGS")
+        name, at_rotation = client.query("SHOW BINARY LOG STATUS")[0][:2]
+        client.execute(f"XA COMMIT 'x{number}'")
+        world.server.kill()
+        if covered(world.server) is None or covered(world.server)[0] != name:
+            os.truncate(world.server.data / name, int(at_rotation))
+        else:
+            lose_unsynced(world.server, t.random)
+        client = world.start_and_settle()
+        t.equal(client.query("SELECT COUNT(*) FROM by_xa"), [(number + 1,)], "committed rows")
+    copy = t.new_server(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"], binlog=True)
+    copy.start()
+    replay(world.server, copy)
+    t.equal(t.client(copy).query("SELECT COUNT(*) FROM by_xa"), [(3,)], "in the binary log")
+    world.server.destroy()
+
+
+def test_a_rotation_makes_commits_durable(t):
+    """Of any setting: the next file no longer says what was committed in the one before."""
+    server = t.new_server(binlog=True)
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    for number in range(5):
+        client.execute("SET GLOBAL binlog_expire_logs_auto_purge = OFF")
+        client.execute(f"INSERT INTO kept VALUES ({number})")
+        client.execute("FLUSH BINARY LOGS")
+        server.kill()
+        server.start()
+        client = t.client(server)
+        t.equal(client.query("SELECT COUNT(*) FROM kept"), [(number + 1,)], "acknowledged rows")
+    server.destroy()
+
+
 def test_without_the_plugin_in_between(t):
     world = World(t)
     server = world.server

@@ -254,6 +254,28 @@ TEST_F(CarriedFileTest, AnAppendLargerThanTheLogGoesToTheFile) {
   EXPECT_EQ(LastAppendOf(whole), 2u);
 }
 
+TEST_F(CarriedFileTest, AFileThatEndsSaysNothingThatTheLogLacks) {
+  Begin(1);
+  ASSERT_TRUE(carried_.Count(1).ok());
+  ASSERT_TRUE(carried_.Append(MakeAppend(1, 100)).ok());
+  ASSERT_TRUE(carried_.carried().LogAppended().ok());  // its durability is not waited for
+  ASSERT_TRUE(carried_.carried().End().ok());
+  carried_.CrashAndStart(12, CrashPlan::Keep::kNothing);
+  EXPECT_EQ(LastAppendOf(carried_.Contents(1)), 1u);
+  EXPECT_EQ(carried_.Counted(), 1u);
+}
+
+TEST_F(CarriedFileTest, AFileThatIsNotCarriedIsSyncedAfterTheLog) {
+  ASSERT_TRUE(carried_.NewFile(1).ok());
+  ASSERT_TRUE(carried_.Count(1).ok());
+  ASSERT_TRUE(carried_.Append(MakeAppend(1, 100)).ok());
+  ASSERT_TRUE(carried_.carried().SyncUncarried(PathOf(1)).ok());
+  carried_.CrashAndStart(13, CrashPlan::Keep::kNothing);
+  EXPECT_EQ(carried_.carried().tail(), nullptr);
+  EXPECT_EQ(LastAppendOf(carried_.Contents(1)), 1u);
+  EXPECT_EQ(carried_.Counted(), 1u);
+}
+
 TEST_F(CarriedFileTest, AFileThatEndedIsLeftAlone) {
   Begin(1);
   AppendAndCarry(1);
@@ -273,7 +295,7 @@ TEST_F(CarriedFileTest, OlderBuildsAreKeptAwayWhileItIsCarried) {
   EXPECT_NE(
       carried_.world().control().data().features.incompatible & kCarriedFileFeature.incompatible,
       0u);
-  ASSERT_TRUE(carried_.carried().Forget().ok());
+  ASSERT_TRUE(carried_.carried().End().ok());
   EXPECT_EQ(
       carried_.world().control().data().features.incompatible & kCarriedFileFeature.incompatible,
       0u);
@@ -282,7 +304,7 @@ TEST_F(CarriedFileTest, OlderBuildsAreKeptAwayWhileItIsCarried) {
 TEST_F(CarriedFileTest, AnotherFileOfThatNameGetsNothing) {
   Begin(1);
   AppendAndCarry(1);
-  ASSERT_TRUE(carried_.carried().Forget().ok());
+  ASSERT_TRUE(carried_.carried().End().ok());
   ASSERT_TRUE(carried_.files.Remove(PathOf(1)).ok());
   Begin(1);
   AppendAndCarry(2);
