@@ -263,6 +263,40 @@ def test_a_rotation_makes_commits_durable(t):
     server.destroy()
 
 
+def test_uninstalled_and_installed_again(t):
+    server = t.new_server(_ON, binlog=True)
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE beside (id INT PRIMARY KEY) ENGINE=InnoDB")
+    client.execute("CREATE TABLE rows_of_it (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO rows_of_it VALUES (1)")
+    client.close()
+    for number in range(2):
+        client = server.client()
+        client.execute(f"USE {t.database}")
+        client.execute("FLUSH TABLES")
+        t.uninstall(client)
+        t.equal(covered(server), None, "carried without a plugin")
+        client.execute(f"INSERT INTO beside VALUES ({number})")
+        client.execute("INSTALL PLUGIN rowan SONAME 'ha_rowan.so'")
+        client.execute("SET GLOBAL rowan_binlog_in_redo = ON")
+        client.close()
+    client = t.client(server)
+    client.execute("INSERT INTO rows_of_it VALUES (2)")
+    client.execute("INSERT INTO beside VALUES (2)")
+    t.true(covered(server) is not None, "carried again")
+    server.kill()
+    lose_unsynced(server, t.random)
+    server.start()
+    client = t.client(server)
+    t.equal(client.query("SELECT COUNT(*) FROM rows_of_it"), [(2,)], "rows")
+    t.equal(client.query("SELECT COUNT(*) FROM beside"), [(3,)], "InnoDB's rows")
+    events = client.query("SELECT @@GLOBAL.gtid_executed")[0][0]
+    server.restart()
+    t.equal(server.client().query("SELECT @@GLOBAL.gtid_executed")[0][0], events, "GTIDs")
+    server.destroy()
+
+
 def test_without_the_plugin_in_between(t):
     world = World(t)
     server = world.server
