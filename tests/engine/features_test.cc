@@ -15,7 +15,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kControlFeaturesAt = 136;
-constexpr size_t kControlUnknownAt = 3600;
+constexpr size_t kControlUnknownAt = 4000;
 constexpr size_t kLogFileFeaturesAt = 56;
 
 class FeaturesTest : public ::testing::Test {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -31,6 +32,11 @@ ControlData RandomData(Random* random) {
   for (uint64_t runs = random->Below(kLogRunsMax + 1); runs > 0; --runs) {
     AddRun(&data.history, Lsn(random->Next()));
   }
+  data.carried = {.id = static_cast<uint32_t>(random->Next()),
+                  .active = random->OneIn(2),
+                  .mark = static_cast<uint32_t>(random->Next()),
+                  .covered_bytes = random->Next(),
+                  .name = std::string(random->Below(kCarriedNameBytesMax + 1), 'n')};
   data.next_txn_id = TxnId(random->Next());
   data.next_csn = Csn(random->Next());
   data.next_space_id = SpaceId(static_cast<uint32_t>(random->Next()));
@@ -50,7 +56,7 @@ auto Positions(const ControlData& data) {
 auto Others(const ControlData& data) {
   return std::tuple(data.format_version, data.page_size_bytes, data.clean_shutdown,
                     data.log_file_bytes, data.log_buffer_bytes, data.features.compatible,
-                    data.features.read_only_compatible, data.features.incompatible);
+                    data.features.read_only_compatible, data.features.incompatible, data.carried);
 }
 
 TEST(ControlSlotTest, AnyContentsComeBack) {
@@ -84,7 +90,7 @@ TEST(ControlSlotTest, ZerosAreNoSlot) {
 }
 
 TEST(ControlSlotTest, WhatANewerBuildKeepsAfterTheFieldsStays) {
-  constexpr size_t kFieldBytes = 3232;
+  constexpr size_t kFieldBytes = 3768;
   Random random(TestSeed());
   ControlSlot before{};
   const std::vector<std::byte> rest = RandomBytes(&random, before.size() - kFieldBytes);
