@@ -49,6 +49,14 @@ std::string WholeFile(const std::string& path) {
 
 }  // namespace
 
+std::optional<uint32_t> NumberOfBinlog(const std::string& path) {
+  uint32_t number = 0;
+  const char* end = path.data() + path.size();
+  const char* begin = path.data() + path.rfind('.') + 1;
+  if (std::from_chars(begin, end, number).ptr != end) return std::nullopt;
+  return number;
+}
+
 Result<std::vector<BinlogFile>> ListBinlogFiles() {
   std::vector<BinlogFile> files;
   if (!opt_bin_log) return files;
@@ -58,10 +66,7 @@ Result<std::vector<BinlogFile>> ListBinlogFiles() {
     return Status(Code::kIoError, "the binary log's index cannot be read");
   }
   for (const std::string& path : paths) {
-    BinlogFile file{path, 0};
-    const char* end = path.data() + path.size();
-    const char* begin = path.data() + path.rfind('.') + 1;
-    if (std::from_chars(begin, end, file.number).ptr == end) files.push_back(std::move(file));
+    if (const auto number = NumberOfBinlog(path)) files.push_back({path, *number});
   }
   return files;
 }

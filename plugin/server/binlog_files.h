@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -17,6 +18,9 @@ struct BinlogFile {
   std::string path;
   uint32_t number = 0;  ///< the extension of its name
 };
+
+/// Of a file with this name or path; nothing: it is none of a binary log.
+std::optional<uint32_t> NumberOfBinlog(const std::string& path);
 
 /// Oldest first. Empty without a binary log.
 Result<std::vector<BinlogFile>> ListBinlogFiles();

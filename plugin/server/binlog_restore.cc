@@ -80,9 +80,10 @@ Status RefuseOrGiveUp(CarriedFile* file, const char* why) {
   return BinlogInRedoMode() == BinlogInRedo::kOff ? GiveUp(file, why) : Refuse(*file, why);
 }
 
-/// The index goes on after the file, which therefore was purged.
+/// The index goes on after the file, which therefore was purged: it is not that of another log.
 bool IsPurged(const std::string& name, const std::vector<BinlogFile>& files) {
-  return !files.empty() && std::filesystem::path(files.back().path).filename().string() > name;
+  return !files.empty() && files.back().number > NumberOfBinlog(name) &&
+         std::filesystem::path(files.back().path).stem() == std::filesystem::path(name).stem();
 }
 
 }  // namespace

@@ -328,7 +328,13 @@ def test_without_the_binary_log(t):
     t.error("SELECT COUNT(*) FROM " + t.database + ".mixed", (1286, 1146), client)
     t.true("Start once with --log-bin as before" in server.messages(), server.messages())
     t.true(server.stop(), "no orderly stop")
-    server.binlog = server.install_plugin = True
+    # An index of another name is not that of the file, whatever comes first in the alphabet.
+    server.binlog = True
+    server.start(["--log-bin=other"])
+    t.error("SELECT COUNT(*) FROM " + t.database + ".mixed", (1286, 1146), server.client())
+    t.true("not in the index of the log" in server.messages(), server.messages())
+    t.true(server.stop(), "no orderly stop")
+    server.install_plugin = True
     world.start_and_settle()
     world.expect_log_says_the_same()
     server.destroy()
