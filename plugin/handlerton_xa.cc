@@ -57,14 +57,6 @@ Reported g_reported;
 
 bool IsInternal(const XID& xid) { return const_cast<XID&>(xid).get_my_xid() != 0; }
 
-/// The binary log has events of the transaction, so that it will say when it is prepared there.
-bool GoesToBinlog(THD* thd) {
-  for (const Ha_trx_info& part : thd->get_transaction()->ha_trx_info(Transaction_ctx::SESSION)) {
-    if (part.ht()->db_type == DB_TYPE_BINLOG) return true;
-  }
-  return false;
-}
-
 int Prepare(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
@@ -78,7 +70,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   std::string bytes = XidToBytes(xid);
   if (IsInternal(xid)) {
     AppendMark(RunMark(), &bytes);
-  } else if (GoesToBinlog(thd)) {
+  } else if (GoesToBinlog(thd, Transaction_ctx::SESSION)) {
     AppendMark(kMarkNotInBinlog, &bytes);  // until SetPreparedInCoordinator
   }
   const Coordinator coordinator = IsInternal(xid) ? Coordinator::kInternal : Coordinator::kExternal;

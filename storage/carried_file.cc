@@ -111,13 +111,15 @@ Status CarriedFile::Carry() {
 
 Result<Lsn> CarriedFile::LogAppended() {
   std::shared_ptr<File> file;
-  uint64_t from = 0;
+  CarriedPiece piece;
   {
     const MutexLock lock(&mutex_);
     ROWAN_CHECK(file_ != nullptr);
     file = file_;
-    from = end_bytes_;
+    piece.file = id_;
+    piece.offset = end_bytes_;
   }
+  const uint64_t from = piece.offset;
   Result<uint64_t> to = file->Size();
   if (!to.ok()) return to.status();
   if (*to < from) {
@@ -135,44 +137,35 @@ Result<Lsn> CarriedFile::LogAppended() {
     end_bytes_ = *to;
     if (large) synced_bytes_ = *to;
   }
-  Result<Lsn> end = large ? LogPiece(*to, 0, true) : LogPieces(from, *to);
+  if (large) piece.offset = *to;  // of the bytes themselves the log has none
+  Result<Lsn> end = LogPieces(file.get(), piece, *to);
   if (!end.ok()) return end.status();
   AddCounter(Counter::kCarriedGroups);
   AddCounter(Counter::kCarriedBytes, *to - from);
   return end;
 }
 
-Result<Lsn> CarriedFile::LogPieces(uint64_t from, uint64_t to) {
-  Result<Lsn> end = log_->tail();
-  do {
-    const uint64_t size_bytes = std::min(to - from, kPieceBytes);
-    end = LogPiece(from, size_bytes, from + size_bytes == to);
-    from += size_bytes;
-  } while (end.ok() && from < to);
-  return end;
+Result<Lsn> CarriedFile::LogPieces(File* file, CarriedPiece piece, uint64_t to) {
+  for (;;) {
+    const uint64_t size_bytes = std::min(to - piece.offset, kPieceBytes);
+    piece.ends = piece.offset + size_bytes == to;
+    Result<Lsn> end = LogPiece(file, piece, size_bytes);
+    if (!end.ok() || piece.ends) return end;
+    piece.offset += size_bytes;
+  }
 }
 
-Result<Lsn> CarriedFile::LogPiece(uint64_t offset, uint64_t size_bytes, bool ends) {
-  std::shared_ptr<File> file;
-  CarriedPiece piece;
-  piece.ends = ends;
-  piece.offset = offset;
-  {
-    const MutexLock lock(&mutex_);
-    file = file_;
-    piece.file = id_;
-  }
-  buffer_.resize(kCarriedHeaderBytes + size_bytes);
-  const MutableBytes bytes = MutableBytes(buffer_).subspan(kCarriedHeaderBytes);
-  Status status = size_bytes == 0 ? Status::Ok() : file->Read(offset, bytes);
+Result<Lsn> CarriedFile::LogPiece(File* file, const CarriedPiece& piece, uint64_t size_bytes) {
+  group_.Clear();
+  std::byte* body = group_.Add(RecordType::kCarriedBytes, {kSystemSpace, kNoPage},
+                               kCarriedHeaderBytes + size_bytes);
+  StoreCarriedHeader(body, piece);
+  Status status;
+  if (size_bytes > 0) status = file->Read(piece.offset, {body + kCarriedHeaderBytes, size_bytes});
   if (!status.ok()) return status;
-  StoreCarriedHeader(buffer_.data(), piece);
   const auto room = static_cast<uint32_t>(size_bytes) + kPieceOverheadBytes;
   status = log_->ReserveOrWait(room);
   if (!status.ok()) return status;
-  group_.Clear();
-  std::byte* body = group_.Add(RecordType::kCarriedBytes, {kSystemSpace, kNoPage}, buffer_.size());
-  std::copy(buffer_.begin(), buffer_.end(), body);
   ROWAN_DCHECK(group_.size_bytes() <= room);
   const Lsn end = log_->Append(&group_);
   log_->Release(room);

@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -48,7 +47,7 @@ class CarriedFile final : public CheckpointGate {
   Status Settle();
 
   /// Carries the file from here on, instead of another. What it holds becomes durable, and so does
-  /// its name. `mark`: by which the owner knows the file again. kNotSupported: the name is too
+  /// its name. `mark`: by which the owner knows the file again. kUnsupported: the name is too
   /// long. REQUIRES: settled.
   Status Begin(const std::string& path, uint32_t mark);
   /// Logs what was appended since Begin or the last call. It is durable, with everything logged
@@ -69,9 +68,10 @@ class CarriedFile final : public CheckpointGate {
   [[nodiscard]] bool IsSettled() const;
   /// A file may only say what the log has: everything logged so far becomes durable first.
   Status SyncAfterLog(File* file);
-  /// Bytes from `from` to `to`, in pieces. Returns the end LSN of the last.
-  Result<Lsn> LogPieces(uint64_t from, uint64_t to);
-  Result<Lsn> LogPiece(uint64_t offset, uint64_t size_bytes, bool ends);
+  /// `piece`, whose bytes are read from the file, from `piece.offset` to `to`, in several records.
+  /// Returns the end LSN of the last.
+  Result<Lsn> LogPieces(File* file, CarriedPiece piece, uint64_t to);
+  Result<Lsn> LogPiece(File* file, const CarriedPiece& piece, uint64_t size_bytes);
   /// Syncs the file, which stops the engine if it fails.
   Status SyncFile(File* file);
   Status Update(FunctionRef<void(CarriedState&)> change);
@@ -79,9 +79,7 @@ class CarriedFile final : public CheckpointGate {
   FileSystem* const file_system_;
   Log* const log_;
   ControlFile* const control_;
-  // Of the appending thread.
-  GroupBuilder group_;
-  std::vector<std::byte> buffer_;
+  GroupBuilder group_;  ///< of the appending thread
 
   mutable Mutex mutex_{LatchRank::kCarriedFile};
   std::unique_ptr<CarriedTail> tail_;

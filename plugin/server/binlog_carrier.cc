@@ -132,22 +132,22 @@ void Register() {
   g_carrier.observes.store(true);
 }
 
-bool HasBinlog(THD* thd, Transaction_ctx::enum_trx_scope scope) {
-  for (const Ha_trx_info& part : thd->get_transaction()->ha_trx_info(scope)) {
-    if (part.ht()->db_type == DB_TYPE_BINLOG) return true;
-  }
-  return false;
-}
-
 /// The calling thread leads a group of the binary log, so it holds LOCK_log and the hook follows:
 /// not one that rotates the log, nor one of a replica that only keeps the order of commits. Some
 /// that lead one are not recognised.
 bool LeadsGroup(THD* thd) {
   return thd != nullptr && thd->tx_commit_pending &&
-         (HasBinlog(thd, Transaction_ctx::SESSION) || HasBinlog(thd, Transaction_ctx::STMT));
+         (GoesToBinlog(thd, Transaction_ctx::SESSION) || GoesToBinlog(thd, Transaction_ctx::STMT));
 }
 
 }  // namespace
+
+bool GoesToBinlog(THD* thd, Transaction_ctx::enum_trx_scope scope) {
+  for (const Ha_trx_info& part : thd->get_transaction()->ha_trx_info(scope)) {
+    if (part.ht()->db_type == DB_TYPE_BINLOG) return true;
+  }
+  return false;
+}
 
 bool DefersToBinlog(THD* thd) {
   CarriedFile* file = g_engine->carried_file();

@@ -10,9 +10,14 @@
 // Thread safety: all.
 #pragma once
 
+#include "sql/transaction_info.h"
+
 class THD;
 
 namespace rowan {
+
+/// The binary log has events of the statement or of the whole transaction.
+[[nodiscard]] bool GoesToBinlog(THD* thd, Transaction_ctx::enum_trx_scope scope);
 
 /// In flush_logs for a group: what the group prepared becomes durable by the hook that follows, so
 /// it need not be now. Begins or ends carrying as the settings ask.
