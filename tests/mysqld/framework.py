@@ -11,11 +11,9 @@ Environment: ROWAN_TEST_ENGINE=InnoDB runs the same tests on InnoDB, to check th
 themselves; ROWAN_TEST_LONG=1 asks for long runs; ROWAN_TEST_SEED fixes the random seed;
 ROWAN_TEST_KEEP=1 keeps the server's folder of a failed test.
 """
-import contextlib
 import os
 import random
 import shutil
-import socket
 import tempfile
 import threading
 import time
@@ -26,7 +24,7 @@ import pytest
 from rowantools.client import Client, ConnectionLost, MysqlError  # noqa: F401
 from rowantools.mysql_tree import find_tree
 from rowantools.paths import BUILD, ROOT  # noqa: F401
-from rowantools.server import Server
+from rowantools.server import Server, free_port  # noqa: F401
 
 ENGINE = os.environ.get("ROWAN_TEST_ENGINE", "ROWAN")
 LONG = os.environ.get("ROWAN_TEST_LONG") == "1"
@@ -228,16 +226,6 @@ def make_server(name, options=(), binlog=False, buffer_pool="64M"):
     for unique in ("auto.cnf",):
         (server.data / unique).unlink(missing_ok=True)
     return server
-
-
-def free_port():
-    """One below those that the system gives to connections: none of them takes it before the server
-    does, or while that is killed and started again."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):  # somebody has it
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def _template():

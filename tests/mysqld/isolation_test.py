@@ -41,7 +41,7 @@ class Pending:
 
     def must_wait(self):
         """For a while from when the server began with it."""
-        with Client(self._client.socket_path) as observer:
+        with Client(self._client.address) as observer:
             while not self.is_done() and not observer.value(
                     "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Query' "
                     f"AND id = {self._client.connection_id}"):

@@ -322,7 +322,7 @@ def _megabytes(folder):
     return sum(path.stat().st_blocks * 512 for path in files) / (1 << 20)
 
 
-def _parse():
+def parse(arguments=None):
     parser = argparse.ArgumentParser(
         prog="scripts/backup",
         description="Copies a running server into a folder, or, with --apply, puts incremental "
@@ -350,7 +350,7 @@ def _parse():
                         help="read at most so many MiB of tablespaces a second (default: no limit)")
     parser.add_argument("--lock-timeout", type=int, default=60, metavar="S",
                         help="seconds to wait for DDL and writers of InnoDB tables (default 60)")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.apply and options.verify:
         parser.error("--apply or --verify, one after the other")
     if options.apply and not options.increments:
@@ -363,7 +363,7 @@ def _parse():
 
 
 def main():
-    options = _parse()
+    options = parse()
     _end_on_signals()
     if options.verify:
         verify([Path(name).absolute() for name in (options.target, *options.increments)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A small MySQL client in pure Python: text protocol over a unix socket.
+"""A small MySQL client in pure Python: text protocol over a unix socket, or TCP on this machine.
 
 Made for tests and measurements: many sessions in one process, error numbers as exceptions,
 statements sent without waiting (send/receive), and no dependency on a driver package.
@@ -45,19 +45,21 @@ class Result:
 
 
 class Client:
-    def __init__(self, socket_path, database="", user="root", timeout_s=180.0, password=""):
-        self.socket_path = socket_path
+    def __init__(self, address, database="", user="root", timeout_s=180.0, password=""):
+        """`address`: the path of a unix socket, or a pair of host and port."""
+        self.address = address
         self.connection_id = 0  # as CONNECTION_ID() has it
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
         self._buffer = bytearray()
         self._sequence = 0
         try:
-            self._socket.connect(str(socket_path))
+            self._socket.connect(address if family == socket.AF_INET else str(address))
             self._handshake(user, database, password.encode())
         except OSError as error:
             self._socket.close()
-            raise ConnectionLost(f"{socket_path}: {error}") from error
+            raise ConnectionLost(f"{address}: {error}") from error
         except BaseException:
             self._socket.close()
             raise

@@ -5,10 +5,13 @@ Folder layout: data/ (MySQL's data directory), plugins/ (links to the packaged p
 ha_rowan.so), error.log, server.json (process id and options of the last start), mysqld.sock.
 Several instances can run beside each other. An instance is used by one thread of control.
 """
+import contextlib
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -238,6 +241,16 @@ class Server:
                 return True
             time.sleep(0.02)
         return False
+
+
+def free_port():
+    """One below those that the system gives to connections: none of them takes it before the server
+    does, or while that is killed and started again."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):  # somebody has it
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _link(name, target):
