@@ -24,6 +24,7 @@ from .paths import UserError, run_main
 from .progress import Step, say
 
 INFORMATION = "backup.json"
+_PROGRAM = os.environ.get("ROWAN_PROGRAM", "scripts/backup")  # as it is called where installed
 _SYSTEM_SCHEMAS = "'mysql', 'sys', 'information_schema', 'performance_schema'"
 _POLL_S = 0.5
 # More connections than could be ending an XA transaction at once.
@@ -161,7 +162,7 @@ class Backup:
             say(f"backup: {facts['innodb_tables_locked']} InnoDB tables were locked against writes "
                 f"for {facts['innodb_locked_seconds']} s")
         if self._base:
-            say(f"backup: `scripts/backup --apply FULL {self.target}` puts it onto its base")
+            say(f"backup: `{_PROGRAM} --apply FULL {self.target}` puts it onto its base")
         else:
             say(f"backup: to restore, copy {self.target / 'data'} to the data directory of a "
                 "stopped server and start it")
@@ -324,7 +325,7 @@ def _megabytes(folder):
 
 def parse(arguments=None):
     parser = argparse.ArgumentParser(
-        prog="scripts/backup",
+        prog=_PROGRAM,
         description="Copies a running server into a folder, or, with --apply, puts incremental "
                     "copies onto a full one, or, with --verify, reads copies through. Run it on "
                     "the server's machine as the user of mysqld or as root. See docs/backup.md.")

@@ -40,8 +40,8 @@ _SEED = "20000000"
 _CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
-_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "debug", "address",
-           "thread")
+_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "package", "debug",
+           "address", "thread")
 
 
 class TestRun:
@@ -70,6 +70,7 @@ class TestRun:
         self._crash()
         self._mysqld(tree)
         self._suites(tree)
+        self._python_programs("package", "package", self._server_environment(tree), _CHECK_LIMIT_S)
         if debug:
             self._units("debug", debug, {}, _DEBUG_SLOWDOWN)
         for kind, folder in folders.items():
