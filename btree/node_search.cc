@@ -2,6 +2,7 @@
 #include "btree/node_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/thread_annotations.h"
@@ -20,6 +21,36 @@ ROWAN_OPTIMISTIC_READ T RacyLoad(const std::byte* source) {
   return value;
 }
 
+/// Orders numbers as the bytes that they were loaded from.
+template <typename T>
+ROWAN_OPTIMISTIC_READ int CompareLoaded(T left, T right) {
+  if constexpr (sizeof(T) == 4) {
+    left = __builtin_bswap32(left);
+    right = __builtin_bswap32(right);
+  } else {
+    left = __builtin_bswap64(left);
+    right = __builtin_bswap64(right);
+  }
+  return left < right ? -1 : (left > right ? 1 : 0);
+}
+
+/// Of `sizeof(T)` to twice as many bytes: the first ones, then the last ones.
+template <typename T>
+ROWAN_OPTIMISTIC_READ int CompareEnds(const std::byte* left, const std::byte* right,
+                                      size_t size_bytes) {
+  const int order = CompareLoaded(RacyLoad<T>(left), RacyLoad<T>(right));
+  if (order != 0) return order;
+  const size_t rest = size_bytes - sizeof(T);
+  return CompareLoaded(RacyLoad<T>(left + rest), RacyLoad<T>(right + rest));
+}
+
+/// One to three bytes as a number; those of equally many bytes compare as they do.
+ROWAN_OPTIMISTIC_READ uint32_t UpToThreeBytes(const std::byte* bytes, size_t size_bytes) {
+  return static_cast<uint32_t>(RacyLoad<uint8_t>(bytes)) << 16 |
+         static_cast<uint32_t>(RacyLoad<uint8_t>(bytes + size_bytes / 2)) << 8 |
+         RacyLoad<uint8_t>(bytes + size_bytes - 1);
+}
+
 ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* right,
                                       size_t size_bytes) {
 #if defined(__SANITIZE_THREAD__)
@@ -28,7 +59,16 @@ ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* ri
   }
   return 0;
 #else
-  return size_bytes == 0 ? 0 : std::memcmp(left, right, size_bytes);
+  // Without a call for what most prefixes and suffixes are.
+  if (size_bytes == 0) return 0;
+  if (size_bytes < 4) {
+    const uint32_t left_number = UpToThreeBytes(left, size_bytes);
+    const uint32_t right_number = UpToThreeBytes(right, size_bytes);
+    return left_number < right_number ? -1 : (left_number > right_number ? 1 : 0);
+  }
+  if (size_bytes >= 4 && size_bytes <= 8) return CompareEnds<uint32_t>(left, right, size_bytes);
+  if (size_bytes >= 8 && size_bytes <= 16) return CompareEnds<uint64_t>(left, right, size_bytes);
+  return std::memcmp(left, right, size_bytes);
 #endif
 }
 
@@ -113,13 +153,53 @@ ROWAN_OPTIMISTIC_READ void PrefetchSlots(const NodeLook& look, size_t low, size_
   }
 }
 
-/// First slot whose head is >= `head`. Branch-free: each step is one conditional move.
-/// Cache misses overlap: for a long range the lines of the next three steps are fetched together,
+/// First of `length` > 0 slots from `low` on whose head is >= `head`; after them if none.
+/// Branch-free: each step is one conditional move.
+ROWAN_OPTIMISTIC_READ size_t FirstAmong(const NodeLook& look, size_t low, size_t length,
+                                        uint32_t head) {
+  while (length > 1) {
+    const size_t half = length / 2;
+    low = HeadOf(look, low + half - 1) < head ? low + half : low;
+    length -= half;
+  }
+  return low + (HeadOf(look, low) < head ? 1 : 0);
+}
+
+/// The same among 2^n slots, of which the last has such a head.
+template <size_t kLength>
+ROWAN_OPTIMISTIC_READ size_t FirstAmongFew(const NodeLook& look, size_t low, uint32_t head) {
+  static_assert(std::has_single_bit(kLength));
+  for (size_t half = kLength / 2; half != 0; half /= 2) {
+    low = HeadOf(look, low + half - 1) < head ? low + half : low;
+  }
+  return low;
+}
+
+/// Slots around the place that a head would have if heads were spread evenly: two or three cache
+/// lines. Keys that were counted up, and random ones, are nearly always there.
+constexpr size_t kGuessedSlots = 16;
+
+/// First slot whose head is >= `head`. Looks around the guessed place first, else everywhere: there
+/// cache misses overlap: for a long range the lines of the next three steps are fetched together,
 /// for a short one all lines.
 ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
-  size_t low = 0;
   size_t length = look.count;
-  if (length == 0) return low;
+  if (length == 0) return 0;
+  const uint32_t first = HeadOf(look, 0);
+  const uint32_t last = HeadOf(look, length - 1);
+  if (head <= first) return 0;
+  if (head > last) return length;
+  size_t low = 0;
+  if (length > kGuessedSlots) {
+    // The quotient is below `length`, as first < head <= last.
+    const size_t place =
+        static_cast<size_t>(uint64_t{head - first} * (length - 1) / (last - first));
+    const size_t start =
+        std::min(place - std::min(place, kGuessedSlots / 2), length - kGuessedSlots);
+    if (HeadOf(look, start) < head && HeadOf(look, start + kGuessedSlots - 1) >= head) {
+      return FirstAmongFew<kGuessedSlots>(look, start, head);
+    }
+  }
   while (length > kFetchSlots) {
     for (size_t eighth = 1; eighth < 8; ++eighth) {
       __builtin_prefetch(SlotOf(look, low + length * eighth / 8 - 1));
@@ -131,12 +211,7 @@ ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t hea
     }
   }
   PrefetchSlots(look, low, length);
-  while (length > 1) {
-    const size_t half = length / 2;
-    low = HeadOf(look, low + half - 1) < head ? low + half : low;
-    length -= half;
-  }
-  return low + (HeadOf(look, low) < head ? 1 : 0);
+  return FirstAmong(look, low, length, head);
 }
 
 /// Fetches the records of a few slots at once, so that their misses overlap.
@@ -197,6 +272,18 @@ ROWAN_OPTIMISTIC_READ size_t NextHeadAtLeast(const NodeLook& look, size_t low, u
   return low >= look.count ? look.count : FirstHeadAtLeast(look, head);
 }
 
+/// NodeHead, of the few bytes that most suffixes have, without a loop.
+ROWAN_OPTIMISTIC_READ uint32_t HeadOfSuffix(Bytes suffix) {
+  uint32_t head = 0;
+  switch (suffix.size()) {
+    default: return LoadBe32(suffix.data());
+    case 3: head |= static_cast<uint32_t>(suffix[2]) << 8; [[fallthrough]];
+    case 2: head |= static_cast<uint32_t>(suffix[1]) << 16; [[fallthrough]];
+    case 1: head |= static_cast<uint32_t>(suffix[0]) << 24; [[fallthrough]];
+    case 0: return head;
+  }
+}
+
 /// `from`: all slots before it have keys below `key`.
 ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key, size_t from = 0) {
   const size_t common = std::min(key.size(), look.prefix_bytes);
@@ -204,7 +291,7 @@ ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key, size_t 
   if (order > 0) return {static_cast<uint16_t>(look.count), false};
   if (order < 0 || key.size() < look.prefix_bytes) return {static_cast<uint16_t>(from), false};
   const Bytes suffix = key.subspan(look.prefix_bytes);
-  const uint32_t head = NodeHead(suffix);
+  const uint32_t head = HeadOfSuffix(suffix);
   const size_t low = from == 0 ? FirstHeadAtLeast(look, head) : NextHeadAtLeast(look, from, head);
   if (low == look.count) return {static_cast<uint16_t>(low), false};
   return SearchEqualHeads(look, low, head, suffix);

@@ -55,5 +55,72 @@ TEST(NodeSearchTest, FindsKeysThatDifferInLengthAlone) {
   }
 }
 
+std::string FourBytes(uint32_t number) {
+  std::string key(4, '\0');
+  StoreBe32(reinterpret_cast<std::byte*>(key.data()), number);
+  return key;
+}
+
+/// Numbers of one kind: counted up, random, in a few heaps, or each far from the one before.
+uint32_t NumberOfKind(int kind, uint32_t i, Random* random) {
+  switch (kind) {
+    case 0: return i;
+    case 1: return static_cast<uint32_t>(random->Next());
+    case 2: return random->Below(4) * 0x40000000u + random->Below(50);
+    case 3: return UINT32_MAX - (uint32_t{1} << random->Below(32));
+    default: return i % 7 == 0 ? static_cast<uint32_t>(random->Next()) : 1000 + i;
+  }
+}
+
+TEST(NodeSearchTest, FindsTheSameHoweverKeysAreSpread) {
+  Random random(TestSeed());
+  for (int round = 0; round < 300; ++round) {
+    std::set<std::string> keys;
+    const uint32_t size = 1 + random.Below(220);
+    for (uint32_t i = 0; i < size; ++i) keys.insert(FourBytes(NumberOfKind(round % 5, i, &random)));
+    std::vector<std::byte> page(4096);
+    InitNode(page, {SpaceId(16), PageNumber(7)}, IndexId(42), 0);
+    uint16_t slot = 0;
+    for (const std::string& key : keys) {
+      ASSERT_TRUE(InsertEntry(page, slot++, AsBytes(key), AsBytes(key), kNoTxn));
+    }
+    std::set<std::string> probes(keys.begin(), keys.end());
+    for (const std::string& key : keys) {
+      const uint32_t number = LoadBe32(AsBytes(key).data());
+      probes.insert({FourBytes(number - 1), FourBytes(number + 1), key + "x"});
+    }
+    for (const std::string& probe : probes) {
+      const auto place = keys.lower_bound(probe);
+      const bool exists = place != keys.end() && *place == probe;
+      const SlotSearch found = SearchNode(page, AsBytes(probe));
+      ASSERT_EQ(found.slot, std::distance(keys.begin(), place)) << round;
+      ASSERT_EQ(found.exact, exists);
+    }
+  }
+}
+
+/// What differs is one byte of a shared prefix, at each place of prefixes of all usual lengths.
+TEST(NodeSearchTest, ComparesPrefixesOfAllLengths) {
+  for (size_t length = 1; length <= 20; ++length) {
+    const std::string prefix(length, 'm');
+    std::vector<std::byte> page(4096);
+    InitNode(page, {SpaceId(16), PageNumber(7)}, IndexId(42), 0);
+    const std::string high = prefix + "z";
+    NodeBounds bounds;
+    bounds.high = AsBytes(high);
+    bounds.prefix = AsBytes(prefix);
+    ASSERT_TRUE(ReboundNode(page, 0, bounds));
+    ASSERT_TRUE(InsertEntry(page, 0, AsBytes(std::string("n")), AsBytes(std::string("v")), kNoTxn));
+    for (size_t at = 0; at < length; ++at) {
+      std::string key = prefix + "n";
+      key[at] = 'l';
+      EXPECT_EQ(SearchNode(page, AsBytes(key)).slot, 0) << length << " " << at;
+      key[at] = '\xF0';
+      EXPECT_EQ(SearchNode(page, AsBytes(key)).slot, 1) << length << " " << at;
+    }
+    EXPECT_TRUE(SearchNode(page, AsBytes(prefix + "n")).exact);
+  }
+}
+
 }  // namespace
 }  // namespace rowan
