@@ -4,6 +4,8 @@
 // page may have been freed and its image on disk be an old one.
 #include "btree/cursor.h"
 
+#include <utility>
+
 #include "base/assertions.h"
 #include "base/counters.h"
 #include "btree/node_search.h"
@@ -91,6 +93,33 @@ Status Cursor::SeekExactly(Bytes key) {
   }
   on_entry_ = false;
   return Status(Code::kNotFound);
+}
+
+bool Cursor::TryFindUnlatched(Bytes key, UnlatchedEntry* entry) {
+  LeaveEntry();
+  if (stays(Aim::kOwner) && !to_neighbour_ && known_leaf_.frame != nullptr) {
+    entry->leaf = {known_leaf_.frame, known_leaf_.page, known_leaf_.version};
+    const LeafEntry found = FindIn(entry->leaf, key);
+    if (found.within && entry->leaf.Validate()) {
+      AddCounter(Counter::kLeafSeeksLocal);
+      entry->value = found.value;
+      entry->exists = found.exists;
+      return true;
+    }
+  }
+  PageNumber number;
+  if (!descent_.TryToLeafUnlatched(key, &number, &entry->leaf)) return false;
+  const PageNumber leaf_before = std::exchange(leaf_page_, number);
+  known_leaf_ = {entry->leaf.frame, entry->leaf.page, entry->leaf.version};
+  NoteWay(Aim::kOwner, leaf_before);
+  const LeafEntry found = FindIn(entry->leaf, key);
+  entry->value = found.value;
+  entry->exists = found.exists;
+  return found.is_leaf;
+}
+
+LeafEntry Cursor::FindIn(const OptimisticPage& leaf, Bytes key) const {
+  return UnlatchedFind({leaf.page, tree_->pool()->page_size_bytes()}, tree_->index(), key);
 }
 
 Result<SlotSearch> Cursor::ToOwner(Bytes key) {

@@ -11,6 +11,9 @@
 // links: to move back over the start of a leaf they go through its parent, by the leaf's lower
 // bound.
 //
+// An entry that is only to be copied can be found without latching its leaf, by the same ways
+// (TryFindUnlatched): the page's version then tells whether the copy is good.
+//
 // A right neighbour that has to be read is read with no leaf latched; then the walk continues if
 // the leaf is unchanged, else from its key. A walk over many leaves keeps the pages that others use
 // often in the pool (FixHint::kScan).
@@ -36,6 +39,14 @@
 
 namespace rowan {
 
+/// An entry of a leaf that is not latched: its bytes may change while they are read. They are those
+/// of the tree if the leaf validates after they were copied (UnlatchedCopy).
+struct UnlatchedEntry {
+  OptimisticPage leaf{};
+  Bytes value{};
+  bool exists = false;
+};
+
 class Cursor {
  public:
   explicit Cursor(Tree* tree, FixHint hint = FixHint::kNormal);
@@ -53,6 +64,9 @@ class Cursor {
   /// Positions on the entry `key`. kNotFound: there is none, and the cursor has no position but
   /// holds the leaf that an insert of the key would go to (no leaf: the index is gone).
   Status SeekExactly(Bytes key);
+  /// Finds the entry `key` without latching anything, and leaves the cursor as LeaveEntry does.
+  /// False: it takes a latch to say anything (SeekExactly).
+  [[nodiscard]] bool TryFindUnlatched(Bytes key, UnlatchedEntry* entry);
   /// Positions on the last entry < key. kEndOfRange: none.
   Status SeekBefore(Bytes key);
   Status SeekFirst();
@@ -128,6 +142,7 @@ class Cursor {
   Result<SlotSearch> SlotHereOrNext(Aim aim, Bytes key);
   /// The leaf that owns the key is latched; its first entry >= key, which may be its end.
   Result<SlotSearch> ToOwner(Bytes key);
+  [[nodiscard]] LeafEntry FindIn(const OptimisticPage& leaf, Bytes key) const;
   void NoteWay(Aim aim, PageNumber leaf_before);
   [[nodiscard]] bool& stays(Aim aim) { return stays_[aim == Aim::kBefore ? 1 : 0]; }
   void KeepLeaf();

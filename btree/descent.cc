@@ -109,6 +109,58 @@ Status Descent::DownToLeaf(const DescentTarget& target, Step* step, LatchMode mo
   return LatchLeaf(*step, mode, leaf);
 }
 
+bool Descent::TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* leaf) {
+  if (!TryKnownParent(key, number)) return TryFromRoot(key, number, leaf);
+  // The parent still validates once the leaf's version is known: so that version is of the owner.
+  return tree_->pool()->TryFixOptimistic(Id(*number), TreeLevel::kLeaf, leaf) &&
+         ancestors_->At(1).page.Validate();
+}
+
+/// An inner page that is unchanged since it was remembered is a sane node of its level. Whether it
+/// is, is asked once its child's version is known.
+bool Descent::TryKnownParent(Bytes key, PageNumber* child) {
+  if (ancestors_->root_level == 0) return false;
+  const Ancestors::Place& place = ancestors_->At(1);
+  const OwnerChild owner = UnlatchedOwner(Whole(place.page), key);
+  if (!owner.between && ancestors_->root_level != 1) return false;
+  if (!place.page.Validate()) return false;
+  way_ = owner.index == ancestors_->child_index + 1 ? Way::kToNeighbour : Way::kClimbed;
+  ancestors_->child_index = owner.index;
+  *child = owner.child;
+  return true;
+}
+
+bool Descent::TryFromRoot(Bytes key, PageNumber* number, OptimisticPage* leaf) {
+  way_ = Way::kDescended;
+  ancestors_->Clear();
+  BufferPool* const pool = tree_->pool();
+  Step step;
+  step.id = Id(tree_->root());
+  if (!pool->TryFixOptimistic(step.id, TreeLevel::kInner, &step.page)) return false;
+  for (bool is_root = true;; is_root = false) {
+    const uint8_t level_above = step.choice.level;
+    step.choice = UnlatchedChooseChild(Whole(step.page), tree_->index(), Aim::kOwner, key);
+    const uint8_t level = step.choice.level;
+    const bool is_sane =
+        step.choice.is_node && (is_root ? level < kLevelsMax : level + 1 == level_above);
+    if (!step.page.Validate() || !is_sane) return false;
+    if (is_root) root_level_ = level;
+    if (level == 0) break;  // the root is the leaf
+    Keep(step);
+    // The same order as in StepDown: the child's version, then its parent again.
+    const OptimisticPage parent = step.page;
+    const TreeLevel below = level == 1 ? TreeLevel::kLeaf : TreeLevel::kInner;
+    step.id = Id(step.choice.child);
+    if (!pool->TryFixOptimistic(step.id, below, &step.page) || !parent.Validate()) return false;
+    if (level > 1) continue;
+    ancestors_->root_level = root_level_;
+    break;
+  }
+  *number = step.id.page;
+  *leaf = step.page;
+  return true;
+}
+
 void Descent::Keep(const Step& step) {
   const uint8_t level = step.choice.level;
   if (level > Ancestors::kLevels) return;

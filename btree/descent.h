@@ -66,7 +66,10 @@ class Descent {
   /// Like ToLeaf, but begins at the lowest remembered ancestor that is unchanged and covers the key
   /// (kOwner and kBefore only). REQUIRES: Remember.
   Status ToLeafNearby(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
-  /// How the last ToLeafNearby got there.
+  /// Like ToLeafNearby (kOwner), but latches nothing: what is read of the leaf is trusted only once
+  /// that validates. False: this did not succeed at once. The latched descents say why, and cope.
+  [[nodiscard]] bool TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* leaf);
+  /// How the last ToLeafNearby or TryToLeafUnlatched got there.
   enum class Way : uint8_t {
     kDescended,    ///< from the root, over more than one level
     kClimbed,      ///< from another ancestor, or from the parent
@@ -110,6 +113,8 @@ class Descent {
   Status TryFromAncestor(const DescentTarget& target, uint8_t level, LatchMode mode,
                          PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
+  bool TryKnownParent(Bytes key, PageNumber* child);
+  bool TryFromRoot(Bytes key, PageNumber* number, OptimisticPage* leaf);
   Status DownToLeaf(const DescentTarget& target, Step* step, LatchMode mode, PageGuard* leaf);
   void Keep(const Step& step);
   Status FixRoot(const DescentTarget& target, Step* step);

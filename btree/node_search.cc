@@ -351,6 +351,15 @@ ROWAN_OPTIMISTIC_READ ChildChoice UnlatchedChooseChild(Bytes page, IndexId index
   return choice;
 }
 
+ROWAN_OPTIMISTIC_READ OwnerChild UnlatchedOwner(Bytes page, Bytes key) {
+  const NodeLook look = LookAt(page);
+  const SlotSearch found = Search(look, key);
+  const size_t index = found.slot + (found.exact ? 1u : 0u);
+  return {.child = ChildOf(look, index),
+          .index = static_cast<uint16_t>(index),
+          .between = index != 0 && index < look.count};
+}
+
 ROWAN_OPTIMISTIC_READ ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index) {
   const NodeLook look = LookAt(page);
   ChildChoice choice;
@@ -387,6 +396,28 @@ ROWAN_OPTIMISTIC_READ LeafRank UnlatchedRank(Bytes page, IndexId index, uint16_t
   rank.below = Search(look, key, std::min<size_t>(from, look.count)).slot;
   rank.reaches = rank.reaches || look.high_key_bytes != 0 || rank.below < look.count;
   return rank;
+}
+
+ROWAN_OPTIMISTIC_READ LeafEntry UnlatchedFind(Bytes page, IndexId index, Bytes key) {
+  const NodeLook look = LookAt(page);
+  LeafEntry entry;
+  entry.is_leaf = look.level == 0 && IsNodeOf(page, index);
+  const SlotSearch found = Search(look, key);
+  entry.exists = found.exact;
+  entry.within = found.exact || (found.slot != 0 && found.slot < look.count);
+  if (!found.exact) return entry;
+  const std::byte* slot = SlotOf(look, found.slot);
+  const size_t offset = RacyLoad<uint16_t>(slot);
+  const size_t value = offset + node_layout::kLeafRecordHeader +
+                       RacyLoad<uint16_t>(slot + node_layout::kSlotSuffixLength);
+  if (value > look.page_bytes) return entry;
+  const size_t value_bytes = RacyLoad<uint16_t>(look.page + offset);
+  if (value_bytes <= look.page_bytes - value) entry.value = page.subspan(value, value_bytes);
+  return entry;
+}
+
+ROWAN_OPTIMISTIC_READ void UnlatchedCopy(Bytes value, std::byte* target) {
+  RacyCopy(target, value.data(), value.size());
 }
 
 ROWAN_OPTIMISTIC_READ NodeUse UnlatchedUse(Bytes page) {

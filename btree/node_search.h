@@ -42,6 +42,13 @@ struct ChildChoice {
   bool is_node = false;   ///< the page is a tree node of the given index
 };
 ChildChoice UnlatchedChooseChild(Bytes page, IndexId index, Aim aim, Bytes key);
+/// The child that owns a key, of what is known to be an inner node.
+struct OwnerChild {
+  PageNumber child;
+  uint16_t index = 0;
+  bool between = false;  ///< two separators prove that the key is the node's
+};
+OwnerChild UnlatchedOwner(Bytes page, Bytes key);
 /// Child number `child_index` (clamped) instead of a search. For sampling.
 ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index);
 
@@ -58,6 +65,17 @@ struct LeafRank {
 };
 /// `from`: the keys of the slots before it are below `key`. No key: all are.
 LeafRank UnlatchedRank(Bytes page, IndexId index, uint16_t from, Bytes key);
+
+/// Where an entry is in a leaf.
+struct LeafEntry {
+  bool is_leaf = false;  ///< of the index; else no other field is valid
+  bool exists = false;
+  bool within = false;  ///< the key certainly lies within the leaf's bounds
+  Bytes value{};        ///< of the entry, if it exists; empty: damage
+};
+LeafEntry UnlatchedFind(Bytes page, IndexId index, Bytes key);
+/// Copies such a value.
+void UnlatchedCopy(Bytes value, std::byte* target);
 
 /// Bytes in use in a node (header, slots, records, fence) and its entries.
 struct NodeUse {

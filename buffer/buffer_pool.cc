@@ -128,6 +128,25 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
   }
 }
 
+bool BufferPool::TryFixOptimistic(PageId id, TreeLevel level, OptimisticPage* page) {
+  const uint64_t key = id.Packed();
+  const uint32_t number = frames_.Lookup(key);
+  if (number == PageTable::kNone) return false;
+  const std::byte* const bytes = frames_.page(number);
+  // With the frame's header, so that the two misses of a cold page overlap: the page's own header,
+  // and the line after it, which readers look at next.
+  __builtin_prefetch(bytes);
+  __builtin_prefetch(bytes + 64);
+  Frame* const frame = frames_.frame(number);
+  Latch::Version version;
+  if (!frame->latch.TryOptimistic(&version)) return false;
+  // As in FixOptimistic.
+  if (frame->page_id.load(std::memory_order_acquire) != key) return false;
+  RaiseUsage(frame, level == TreeLevel::kLeaf ? kUsageHit : kUsageInner);
+  *page = {frame, bytes, version};
+  return true;
+}
+
 Result<PageGuard> BufferPool::FixNew(PageId id) {
   const uint64_t key = id.Packed();
   ROWAN_CHECK(key != 0);

@@ -61,6 +61,9 @@ struct PoolStatistics {
 
 class RedoBacklog;
 
+/// Of a page of a tree: how long it is worth keeping.
+enum class TreeLevel : uint8_t { kLeaf, kInner };
+
 class BufferPool {
  public:
   /// `log` may be null only in tests that read without recovery; `files`, `log`, `control` outlive
@@ -78,6 +81,8 @@ class BufferPool {
   Result<PageGuard> FixAbsent(PageId id, FixHint hint);
   /// Optimistic hold: waits while a writer is inside. Same errors as Fix.
   Status FixOptimistic(PageId id, FixHint hint, OptimisticPage* page);
+  /// The same for a page that is likely to be in the pool. False: it is not, or a writer is inside.
+  [[nodiscard]] bool TryFixOptimistic(PageId id, TreeLevel level, OptimisticPage* page);
   /// Exclusive latch on a page whose old content does not matter (it will be initialised in the
   /// same mini-transaction); never reads. The bytes are zero.
   Result<PageGuard> FixNew(PageId id);

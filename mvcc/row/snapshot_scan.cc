@@ -2,6 +2,7 @@
 #include "mvcc/row/snapshot_scan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/counters.h"
 #include "btree/node.h"
@@ -195,6 +196,39 @@ Status SnapshotScan::BuildVisible(const ClusteredHeader& header, BatchItem* item
   const Bytes row = scan_->versions.row();
   item->value_bytes = static_cast<uint32_t>(row.size());
   item->value_offset = scan_->arena.Append(row);
+  return Status::Ok();
+}
+
+/// The copy is a row of the tree if the leaf validates after it was made. Whether a snapshot sees
+/// the row's newest version is then up to the id in the copy alone. An older version is left to Get,
+/// as a latch keeps the writer's rollback from overtaking the reader.
+std::optional<Status> SnapshotScan::TryGetUnlatched(Bytes key) {
+  UnlatchedEntry entry;
+  if (!scan_->cursor->TryFindUnlatched(key, &entry)) return {};
+  if (!entry.exists) {
+    return entry.leaf.Validate() ? std::optional(Status(Code::kNotFound)) : std::nullopt;
+  }
+  const size_t bytes = key.size() + entry.value.size();
+  if (entry.value.size() < kClusteredHeaderBytes) return {};
+  std::byte* const target = scan_->arena.Reserve(bytes);
+  std::memcpy(target, key.data(), key.size());
+  UnlatchedCopy(entry.value, target + key.size());
+  if (!entry.leaf.Validate()) return {};
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered({target + key.size(), entry.value.size()}, &header, &row)) return {};
+  const bool any_version = scan_->options.mode == ReadMode::kReadUncommitted;
+  if (!any_version && !visible(header.txn)) return {};
+  ++scan_->counts.examined_entries;
+  if (header.deleted) return Status(Code::kNotFound);
+  scan_->counts.examined_bytes += bytes - kClusteredHeaderBytes;
+  scan_->items.push_back({.key_offset = 0,
+                          .value_offset = static_cast<uint32_t>(key.size() + kClusteredHeaderBytes),
+                          .value_bytes = static_cast<uint32_t>(row.size()),
+                          .key_bytes = static_cast<uint16_t>(key.size())});
+  scan_->arena.Commit(bytes);
+  scan_->StandOnFirst();
+  scan_->alone = true;
   return Status::Ok();
 }
 

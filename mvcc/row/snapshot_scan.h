@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SnapshotScan: consistent reads. A batch never spans leaves: it is what one latch shows. Batches
 // grow from one entry to a whole leaf, so a point read copies one row and a long scan latches each
-// leaf once.
+// leaf once. A row looked up by its key is copied without a latch, if nobody changes its leaf
+// meanwhile and its newest version is the one to be seen.
 // Thread safety: one thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mvcc/row/read_note.h"
@@ -28,6 +30,9 @@ class SnapshotScan {
   /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
   /// least one visible entry is in the batch, and stands on it.
   Status Collect(Status positioned);
+  /// The row with exactly this clustered key, without latching its leaf: what Get says of it.
+  /// Nothing: it takes a latch to say so.
+  std::optional<Status> TryGetUnlatched(Bytes key);
   /// The entry with exactly this key. kNotFound. Not to be gone on from by the tree cursor.
   Status Get(Bytes key, Status positioned);
 

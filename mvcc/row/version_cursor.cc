@@ -2,6 +2,7 @@
 #include "mvcc/row/version_cursor.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/assertions.h"
 
@@ -71,7 +72,11 @@ ScanPlace VersionCursor::place() const {
 
 void VersionCursor::Stay(Place kind, Bytes key) {
   std::vector<std::byte>& kept = scan_.place.key;
-  if (key.data() != kept.data()) kept.assign(key.begin(), key.end());
+  if (key.size() != kept.size()) {
+    kept.assign(key.begin(), key.end());
+  } else if (!key.empty()) {
+    std::memmove(kept.data(), key.data(), key.size());
+  }
   if (scan_.on_entry()) StartBatch(scan_.direction);
   scan_.place.kind = kind;
 }
@@ -174,6 +179,15 @@ Status VersionCursor::Deliver(Status status, VersionView* view) {
 Status VersionCursor::Get(Bytes key, VersionView* view) {
   StartBatch(Direction::kForward);
   if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
+  if (scan_.index->clustered && !scan_.locking()) {
+    const std::optional<Status> got = snapshot_.TryGetUnlatched(key);
+    if (got.has_value()) {
+      const Status status = note_.Check(*got);
+      if (status.ok()) return Show(Direction::kForward, view);
+      scan_.place.kind = Place::kNowhere;
+      return status;
+    }
+  }
   const Status positioned = scan_.SeekTo(key);
   const Status status = Deliver(
       note_.Check(scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned)),

@@ -63,7 +63,10 @@ class VersionCursor {
   /// Upper bound of scans forwards (exclusive; empty = none): they lock and copy nothing beyond it.
   void SetEnd(Bytes end_key);
   /// Lower bound of scans backwards (inclusive; empty = none): they return nothing before it.
-  void SetStart(Bytes start_key) { scan_.start_key.assign(start_key.begin(), start_key.end()); }
+  void SetStart(Bytes start_key) {
+    if (start_key.empty()) return scan_.start_key.clear();
+    scan_.start_key.assign(start_key.begin(), start_key.end());
+  }
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
   Status Get(Bytes key, VersionView* view);

@@ -95,7 +95,13 @@ TEST(NodeSearchTest, FindsTheSameHoweverKeysAreSpread) {
       const SlotSearch found = SearchNode(page, AsBytes(probe));
       ASSERT_EQ(found.slot, std::distance(keys.begin(), place)) << round;
       ASSERT_EQ(found.exact, exists);
+      const LeafEntry entry = UnlatchedFind(page, IndexId(42), AsBytes(probe));
+      ASSERT_TRUE(entry.is_leaf);
+      ASSERT_EQ(entry.exists, exists);
+      ASSERT_EQ(AsText(entry.value), exists ? probe : "");
+      ASSERT_EQ(entry.within, exists || (found.slot != 0 && found.slot != keys.size()));
     }
+    EXPECT_FALSE(UnlatchedFind(page, IndexId(43), AsBytes(*keys.begin())).is_leaf);
   }
 }
 

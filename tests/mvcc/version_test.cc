@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // VersionCursor: consistent scans beside writers, locking reads, counting.
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
 #include "tests/mvcc/row_fixture.h"
+#include "tests/support/test_settings.h"
 
 namespace rowan {
 namespace {
@@ -74,6 +77,100 @@ TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
   ASSERT_TRUE(cursor.Next(&view).ok());
   EXPECT_EQ(AsText(view.key), BigEndian(kRows - 2));
   EXPECT_TRUE(cursor.Get(AsBytes(BigEndian(kRows)), &view).Is(Code::kNotFound));
+}
+
+/// Snapshots of a table whose rows change, each with what it must see.
+class ChangingTable {
+ public:
+  using Rows = std::map<uint32_t, TestRow>;
+  static constexpr uint32_t kRows = 300;
+  struct Reader {
+    std::unique_ptr<Actor> actor;
+    Rows rows;
+  };
+
+  explicit ChangingTable(RowFixture* fixture) : fixture_(fixture) { BeginWriter(); }
+  ~ChangingTable() { EXPECT_TRUE(fixture_->Commit(writer_.get()).ok()); }
+
+  void ChangeRow(Random* random) {
+    const uint32_t id = random->Below(kRows);
+    const TestRow row{random->Below(50), id, std::string(random->Below(80), 't')};
+    const auto old = changed_.find(id);
+    if (old == changed_.end()) {
+      ASSERT_TRUE(fixture_->Insert(writer_.get(), id, row).ok());
+    } else if (random->OneIn(3)) {
+      ASSERT_TRUE(fixture_->Delete(writer_.get(), id, old->second).ok());
+      changed_.erase(old);
+      return;
+    } else {
+      ASSERT_TRUE(fixture_->Update(writer_.get(), id, old->second, row).ok());
+    }
+    changed_[id] = row;
+  }
+  void EndWriter(bool commit) {
+    ASSERT_TRUE(
+        (commit ? fixture_->Commit(writer_.get()) : fixture_->Rollback(writer_.get())).ok());
+    if (commit) committed_ = changed_;
+    BeginWriter();
+  }
+  void Open(Reader* reader) {
+    Close(reader);
+    *reader = {std::make_unique<Actor>(fixture_->manager()), committed_};
+    RowFixture::Begin(reader->actor.get());
+    fixture_->manager()->OpenSnapshot(&reader->actor->txn);
+    reader->actor->cursor.Open(&reader->actor->txn, fixture_->index(0), {});
+  }
+  void Close(Reader* reader) {
+    if (reader->actor == nullptr) return;
+    reader->actor->cursor.Close();
+    ASSERT_TRUE(fixture_->Commit(reader->actor.get()).ok());
+  }
+
+ private:
+  void BeginWriter() {
+    writer_ = std::make_unique<Actor>(fixture_->manager());
+    RowFixture::Begin(writer_.get());
+    changed_ = committed_;
+  }
+
+  RowFixture* const fixture_;
+  std::unique_ptr<Actor> writer_;
+  Rows committed_;
+  Rows changed_;
+};
+
+TEST_F(VersionTest, LookUpsAgreeWithTheirSnapshotsWhileRowsChange) {
+  ChangingTable table(&fixture_);
+  Random random(TestSeed());
+  std::vector<ChangingTable::Reader> readers(4);
+  for (ChangingTable::Reader& reader : readers) ASSERT_NO_FATAL_FAILURE(table.Open(&reader));
+  for (int step = 0; step < 20000; ++step) {
+    const uint32_t kind = random.Below(100);
+    ChangingTable::Reader& reader = readers[random.Below(4)];
+    if (kind < 2) {
+      ASSERT_NO_FATAL_FAILURE(table.EndWriter(random.OneIn(2)));
+    } else if (kind < 30) {
+      ASSERT_NO_FATAL_FAILURE(table.ChangeRow(&random));
+    } else if (kind == 30) {
+      ASSERT_NO_FATAL_FAILURE(table.Open(&reader));
+    } else {
+      const uint32_t id = random.Below(ChangingTable::kRows);
+      VersionView view;
+      const Status got = reader.actor->cursor.Get(AsBytes(BigEndian(id)), &view);
+      const auto row = reader.rows.find(id);
+      ASSERT_EQ(got.ok(), row != reader.rows.end()) << got.message();
+      if (!got.ok()) continue;
+      ASSERT_EQ(ParseTestRow(view.value), row->second);
+      ASSERT_EQ(AsText(view.key), BigEndian(id));
+      if (!random.OneIn(4)) continue;
+      const Status next = reader.actor->cursor.Next(&view);
+      ASSERT_EQ(next.ok(), std::next(row) != reader.rows.end());
+      if (next.ok()) {
+        ASSERT_EQ(AsText(view.key), BigEndian(std::next(row)->first));
+      }
+    }
+  }
+  for (ChangingTable::Reader& reader : readers) ASSERT_NO_FATAL_FAILURE(table.Close(&reader));
 }
 
 TEST_F(VersionTest, SuspendedScanGoesOnFromItsKeyAndWithinItsBounds) {
