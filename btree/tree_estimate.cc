@@ -60,18 +60,49 @@ double ShareLeftOf(const RangeEnd& end, size_t depth) {
   return share;
 }
 
+/// Where a range begins, and what the leaf there has of it.
+struct RangeStart {
+  uint16_t slot = 0;
+  LeafRank rank;
+};
+
+RangeStart StartIn(const Tree& tree, const std::byte* leaf, Bytes low, Bytes high) {
+  const Bytes page(leaf, tree.pool()->page_size_bytes());
+  RangeStart start;
+  start.slot = SearchNode(page, low).slot;
+  start.rank = UnlatchedRank(page, tree.index(), start.slot, high);
+  return start;
+}
+
+/// False: it takes a latch to say.
+bool TryFindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
+  Ancestors path;
+  Descent descent(tree);
+  descent.Remember(&path);
+  PageNumber number;
+  OptimisticPage leaf;
+  if (!descent.TryToLeafUnlatched(low, &number, &leaf)) return false;
+  *start = StartIn(tree, leaf.page, low, high);
+  return start->rank.is_leaf && leaf.Validate();
+}
+
+Status FindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
+  if (TryFindStart(tree, low, high, start)) return Status::Ok();
+  PageGuard leaf;
+  const Status status = Descent(tree).ToLeaf({Aim::kOwner, low}, LatchMode::kShared, &leaf);
+  if (status.ok()) *start = StartIn(tree, leaf.page(), low, high);
+  return status;
+}
+
 }  // namespace
 
 Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   if (!high.empty() && CompareBytes(low, high) >= 0) return uint64_t{0};
-  PageGuard leaf;
-  const Status status = Descent(*this).ToLeaf({Aim::kOwner, low}, LatchMode::kShared, &leaf);
+  RangeStart start;
+  const Status status = FindStart(*this, low, high, &start);
   if (!status.ok()) return status;
-  const Bytes page(leaf.page(), pool()->page_size_bytes());
-  const uint16_t slot = SearchNode(page, low).slot;
-  const LeafRank rank = UnlatchedRank(page, index_, slot, high);
-  leaf.Release();
-  const uint64_t in_first = rank.below - std::min<size_t>(rank.below, slot);
+  const LeafRank& rank = start.rank;
+  const uint64_t in_first = rank.below - std::min<size_t>(rank.below, start.slot);
   if (rank.reaches) return in_first;
   const LeafRun behind = CountLeaves(rank.right, high);
   return behind.reached_end ? in_first + behind.entries : EstimateLongRange(low, high, behind);
