@@ -49,17 +49,24 @@ class PlainKey {
            key + part.key_offset, 0);
     }
   }
-  /// Likewise from the server's key image, of the parts at the front that `parts` names, a bit
-  /// each; returns their bytes. `key` has room for bytes(). REQUIRES: is_whole.
-  size_t EncodeImage(const unsigned char* image, unsigned long parts, std::byte* key) const {
-    size_t done = 0;
+  /// Bytes of the parts at the front that `parts` names, a bit each. REQUIRES: is_whole.
+  [[nodiscard]] size_t BytesOf(unsigned long parts) const {
+    size_t bytes = 0;
     for (const Part& part : parts_) {
       if ((parts & 1) == 0) break;
       parts >>= 1;
-      Turn(part, reinterpret_cast<const std::byte*>(image) + part.key_offset, key + done, 0);
-      done += part.length;
+      bytes += part.length;
     }
-    return done;
+    return bytes;
+  }
+  /// Writes the parts which stand in the first `bytes` of the key from the server's key image.
+  /// REQUIRES: is_whole.
+  void EncodeImage(const unsigned char* image, size_t bytes, std::byte* key) const {
+    for (const Part& part : parts_) {
+      if (part.key_offset >= bytes) break;
+      Turn(part, reinterpret_cast<const std::byte*>(image) + part.key_offset, key + part.key_offset,
+           0);
+    }
   }
 
  private:

@@ -391,10 +391,10 @@ void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image
                                  bool* complete) const {
   const IndexLayout& index = layout_->indexes[IndexNumberOfKey(server_key)];
   if (index.plain.is_whole()) [[likely]] {
-    if (prefix->size() != index.plain.bytes()) prefix->resize(index.plain.bytes());
-    const size_t done = index.plain.EncodeImage(image, keypart_map, prefix->data());
-    *complete = done == prefix->size();
-    if (!*complete) prefix->resize(done);
+    const size_t bytes = index.plain.BytesOf(keypart_map);
+    *complete = bytes == index.plain.bytes();
+    if (prefix->size() != bytes) prefix->resize(bytes);
+    index.plain.EncodeImage(image, bytes, prefix->data());
     return;
   }
   prefix->clear();

@@ -179,6 +179,7 @@ class ha_rowan : public handler, private EntryFilter {
   /// From now on the reader reads for the statement.
   void AttachReader();
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
+  int RareExtra(ha_extra_function operation);
   void ReadAs(ReadMode mode);  ///< from the next read on
   void EndMultiRange();
 

@@ -127,16 +127,27 @@ void ha_rowan::ReadAs(ReadMode mode) {
   reader()->SetSession(session_, read_options_);
 }
 
+/// Every statement asks several times for something that does not matter here.
 int ha_rowan::extra(ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD:
     case HA_EXTRA_NO_KEYREAD:
       key_read_.asked = operation == HA_EXTRA_KEYREAD;
       part_->scan.prepared = false;
-      break;
+      return 0;
     case HA_EXTRA_INSERT_WITH_UPDATE:
-    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_mode_ = LockMode::kExclusive; break;
-    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_mode_ = LockMode::kShared; break;
+    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_mode_ = LockMode::kExclusive; return 0;
+    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_mode_ = LockMode::kShared; return 0;
+    case HA_EXTRA_EXPORT:
+    case HA_EXTRA_BEGIN_ALTER_COPY:
+    case HA_EXTRA_ENABLE_LOCKING_RECORD:
+    case HA_EXTRA_RESET_LOCKING_RECORD: return RareExtra(operation);
+    default: return 0;
+  }
+}
+
+int ha_rowan::RareExtra(ha_extra_function operation) {
+  switch (operation) {
     case HA_EXTRA_EXPORT: return TableTransport(table, part_->share()).Export(&exported_files_);
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
     case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;

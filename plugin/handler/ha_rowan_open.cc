@@ -50,33 +50,33 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
-  if (part_->share() != nullptr && part_->is_temporary()) flags &= ~HA_CAN_EXPORT;
+  const bool has_share = part_->share() != nullptr;
+  const bool is_temporary = has_share && part_->is_temporary();
+  if (is_temporary) flags &= ~HA_CAN_EXPORT;
   // No other session changes a temporary table.
-  if ((part_->share() != nullptr && part_->is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
-    flags |= HA_BINLOG_STMT_CAPABLE;
-  }
+  if (is_temporary || StatementsCanBeReplayed(ha_thd())) flags |= HA_BINLOG_STMT_CAPABLE;
   // Unique keys are checked clustered index first: not the server's order unless that is key 0.
-  if (part_->share() != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
+  if (has_share && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
     flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
   }
   return flags;
 }
 
 ulong ha_rowan::index_flags(uint index, uint, bool) const {
-  if (table_share != nullptr && (table_share->key_info[index].flags & HA_SPATIAL) != 0) {
+  constexpr ulong kUsual =
+      HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
+  if (table_share == nullptr) return kUsual | HA_DO_INDEX_COND_PUSHDOWN;
+  const ulong kind = table_share->key_info[index].flags;  // asked for each range of a list
+  const ulong usual =
+      index == table_share->primary_key ? kUsual : kUsual | HA_DO_INDEX_COND_PUSHDOWN;
+  if ((kind & (HA_SPATIAL | HA_FULLTEXT | HA_MULTI_VALUED_KEY)) == 0) return usual;
+  if ((kind & HA_SPATIAL) != 0) {
     // Of these the server uses forward reading; it knows that the others do not apply here.
     return HA_READ_NEXT | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY | HA_KEY_SCAN_NOT_ROR;
   }
-  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
-  if (table_share == nullptr || index != table_share->primary_key) {
-    flags |= HA_DO_INDEX_COND_PUSHDOWN;
-  }
-  if (table_share != nullptr && (table_share->key_info[index].flags & HA_FULLTEXT) != 0) return 0;
+  if ((kind & HA_FULLTEXT) != 0) return 0;
   // A row is returned once for each value, and no entry has the column.
-  if (table_share != nullptr && (table_share->key_info[index].flags & HA_MULTI_VALUED_KEY) != 0) {
-    flags &= ~static_cast<ulong>(HA_READ_ORDER | HA_KEYREAD_ONLY);
-  }
-  return flags;
+  return usual & ~static_cast<ulong>(HA_READ_ORDER | HA_KEYREAD_ONLY);
 }
 
 uint ha_rowan::max_supported_key_length() const { return KeyLengthMax(); }

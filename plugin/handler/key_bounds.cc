@@ -45,10 +45,12 @@ Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_rang
   if (part.codec().SpatialReferenceOf(index_number) != nullptr) {
     return EstimateBoxes(part, index_number, low);
   }
-  keys->from.clear();
-  keys->end.clear();
-  if (low != nullptr) EncodeBound(part, index, *low, low->flag == HA_READ_AFTER_KEY, &keys->from);
-  if (high != nullptr) EncodeBound(part, index, *high, high->flag == HA_READ_AFTER_KEY, &keys->end);
+  const auto encode = [&](const key_range* bound, ByteBuffer* key) {
+    if (bound == nullptr) return key->clear();
+    EncodeBound(part, index, *bound, bound->flag == HA_READ_AFTER_KEY, key);
+  };
+  encode(low, &keys->from);
+  encode(high, &keys->end);
   return part.table()->EstimateRange(index_number, keys->from, keys->end);
 }
 

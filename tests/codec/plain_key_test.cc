@@ -87,7 +87,8 @@ TEST(PlainKeyTest, GivesWhatThePartsGive) {
     // An image of the key has the values one after the other, as this record does.
     const size_t searched = random() % (table.parts.size() + 1);
     Key prefix(plain.bytes());
-    prefix.resize(plain.EncodeImage(AsRecord(&record) + 1, (1ul << searched) - 1, prefix.data()));
+    prefix.resize(plain.BytesOf((1ul << searched) - 1));
+    plain.EncodeImage(AsRecord(&record) + 1, prefix.size(), prefix.data());
     ASSERT_EQ(prefix, table.KeyOf(record, searched));
 
     std::string restored(record.size(), '\0');
