@@ -51,7 +51,7 @@ ROWAN_OPTIMISTIC_READ uint32_t UpToThreeBytes(const std::byte* bytes, size_t siz
          RacyLoad<uint8_t>(bytes + size_bytes - 1);
 }
 
-ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* right,
+ROWAN_OPTIMISTIC_STEP int RacyCompare(const std::byte* left, const std::byte* right,
                                       size_t size_bytes) {
 #if defined(__SANITIZE_THREAD__)
   for (size_t i = 0; i < size_bytes; ++i) {
@@ -98,7 +98,7 @@ struct NodeLook {
   }
 };
 
-ROWAN_OPTIMISTIC_READ NodeLook LookAt(Bytes page) {
+ROWAN_OPTIMISTIC_STEP NodeLook LookAt(Bytes page) {
   const size_t heap_max = page.size() - node_layout::kSlots;
   NodeLook look;
   look.page = page.data();

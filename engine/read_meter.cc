@@ -24,14 +24,15 @@ constexpr KindCounters kCounters[] = {
 
 void AddToTotals(const StatementReads& read, StatementKind kind, CounterBatch* totals) {
   const KindCounters& counters = kCounters[static_cast<size_t>(kind)];
-  totals->Add(counters.examined_entries, read.examined.entries);
-  totals->Add(counters.examined_bytes, read.examined.bytes);
-  totals->Add(counters.returned_entries, read.returned.entries);
-  totals->Add(counters.returned_bytes, read.returned.bytes);
-  totals->Add(Counter::kExaminedCoLocatedEntries, read.co_located.entries);
-  totals->Add(Counter::kExaminedCoLocatedBytes, read.co_located.bytes);
-  totals->Add(Counter::kExaminedFallbackEntries, read.index_only_fallback.entries);
-  totals->Add(Counter::kExaminedFallbackBytes, read.index_only_fallback.bytes);
+  const auto add = [totals](const ReadAmount& amount, Counter entries, Counter bytes) {
+    if (amount.entries == 0) return;  // of no entries there are no bytes
+    totals->Add(entries, amount.entries);
+    totals->Add(bytes, amount.bytes);
+  };
+  add(read.examined, counters.examined_entries, counters.examined_bytes);
+  add(read.returned, counters.returned_entries, counters.returned_bytes);
+  add(read.co_located, Counter::kExaminedCoLocatedEntries, Counter::kExaminedCoLocatedBytes);
+  add(read.index_only_fallback, Counter::kExaminedFallbackEntries, Counter::kExaminedFallbackBytes);
 }
 
 }  // namespace rowan

@@ -93,8 +93,9 @@ class ChangingTable {
   ~ChangingTable() { EXPECT_TRUE(fixture_->Commit(writer_.get()).ok()); }
 
   void ChangeRow(Random* random) {
-    const uint32_t id = random->Below(kRows);
-    const TestRow row{random->Below(50), id, std::string(random->Below(80), 't')};
+    const auto id = static_cast<uint32_t>(random->Below(kRows));
+    const TestRow row{static_cast<uint32_t>(random->Below(50)), id,
+                      std::string(random->Below(80), 't')};
     const auto old = changed_.find(id);
     if (old == changed_.end()) {
       ASSERT_TRUE(fixture_->Insert(writer_.get(), id, row).ok());
@@ -145,7 +146,7 @@ TEST_F(VersionTest, LookUpsAgreeWithTheirSnapshotsWhileRowsChange) {
   std::vector<ChangingTable::Reader> readers(4);
   for (ChangingTable::Reader& reader : readers) ASSERT_NO_FATAL_FAILURE(table.Open(&reader));
   for (int step = 0; step < 20000; ++step) {
-    const uint32_t kind = random.Below(100);
+    const uint64_t kind = random.Below(100);
     ChangingTable::Reader& reader = readers[random.Below(4)];
     if (kind < 2) {
       ASSERT_NO_FATAL_FAILURE(table.EndWriter(random.OneIn(2)));
@@ -154,7 +155,7 @@ TEST_F(VersionTest, LookUpsAgreeWithTheirSnapshotsWhileRowsChange) {
     } else if (kind == 30) {
       ASSERT_NO_FATAL_FAILURE(table.Open(&reader));
     } else {
-      const uint32_t id = random.Below(ChangingTable::kRows);
+      const auto id = static_cast<uint32_t>(random.Below(ChangingTable::kRows));
       VersionView view;
       const Status got = reader.actor->cursor.Get(AsBytes(BigEndian(id)), &view);
       const auto row = reader.rows.find(id);
