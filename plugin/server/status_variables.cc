@@ -15,6 +15,7 @@
 
 #include "base/counters.h"
 #include "engine/engine.h"
+#include "plugin/server/commit_latency.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/thd_context.h"
 
@@ -152,7 +153,8 @@ SHOW_VAR g_gauge_variables[] = {
 };
 constexpr size_t kGauges = std::size(g_gauge_variables);
 
-SHOW_VAR g_all_variables[kGauges + kCounters + 1];
+constexpr size_t kAll = kGauges + kCounters + CommitLatencyStatus::kVariables;
+SHOW_VAR g_all_variables[kAll + 1];
 
 int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
   ReadGauges();
@@ -162,7 +164,9 @@ int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
     g_counters[i] = static_cast<long long>(ReadCounter(counter));
     g_all_variables[kGauges + i] = Number(CounterDescription(counter).name, &g_counters[i]);
   }
-  g_all_variables[kGauges + kCounters] = {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF};
+  static CommitLatencyStatus latency;
+  latency.Read(g_all_variables + kGauges + kCounters);
+  g_all_variables[kAll] = {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF};
   variable->type = SHOW_ARRAY;
   variable->value = reinterpret_cast<char*>(g_all_variables);
   return 0;
