@@ -144,3 +144,21 @@ def test_after_a_crash(t):
 def test_small_pages_after_a_crash(t):
     server, expected = _run_the_old(t, "kill", ["--loose-rowan-page-size=4096"])
     _use_today(t, server, expected)
+
+
+def test_a_log_with_the_end_of_the_binary_log(t):
+    """An older plugin refuses it after a crash, and takes it after a shutdown."""
+    old = _old_plugin(t)
+    server = t.new_server(["--sync-binlog=0", "--loose-rowan-binlog-in-redo=ON"], binlog=True)
+    server.start()
+    client = t.client(server)
+    _make(t, client)
+    expected = _state(client)
+    server.kill()
+    _refused_by_the_old(t, server, expected)
+    server.stop()
+    today, server.plugin = server.plugin, old
+    server.start()
+    _check(t, t.client(server), expected)
+    server.stop()
+    server.plugin = today
