@@ -30,23 +30,25 @@ class Method(Target):
     setting: str = ""
     flush_method: str = _DIRECT
     method: str = ""
-    in_redo: bool = False
+    in_redo: str = ""   # rowan_binlog_in_redo where it is on
 
     def settings(self):
         """What the sides of one server share is set for each."""
         yield self.setting
         yield f"SET GLOBAL sync_binlog = {'0' if self.in_redo else '1'}"
         if self.flush_method == _DIRECT:
-            yield f"SET GLOBAL rowan_binlog_in_redo = {'ON' if self.in_redo else 'OFF'}"
+            yield f"SET GLOBAL rowan_binlog_in_redo = {self.in_redo or 'OFF'}"
 
 
 def method_targets(methods=SYNC_METHODS):
     """Rowan by each of `methods`, by the first of them with the binary log in its redo log, then
     InnoDB by its own."""
-    sides = [Method(f"rowan {method}{', binlog in redo' if in_redo else ''}", "mysql", "rowan",
-                    database="bench_rowan", method=method, in_redo=in_redo,
+    sides = [Method(f"rowan {method}{what}", "mysql", "rowan", database="bench_rowan",
+                    method=method, in_redo=in_redo,
                     setting=f"SET GLOBAL rowan_log_sync_method = {method}")
-             for method, in_redo in [*((method, False) for method in methods), (methods[0], True)]]
+             for method, what, in_redo in [*((method, "", "") for method in methods),
+                                           (methods[0], ", binlog in redo", "ON"),
+                                           (methods[0], ", sent early", "EARLY_SEND")]]
     for method, value in (("fsync", "OFF"), ("fdatasync", "ON")):
         sides.append(Method(f"innodb {method}", "mysql", "innodb", database="bench_innodb",
                             method=method, setting=f"SET GLOBAL innodb_use_fdatasync = {value}"))
