@@ -21,7 +21,23 @@ std::string BitNames(uint64_t mask) {
   return (count == 1 ? "bit " : "bits ") + names;
 }
 
+void SetBits(uint64_t* mask, uint64_t bits, bool in_use) {
+  *mask = in_use ? *mask | bits : *mask & ~bits;
+}
+
 }  // namespace
+
+bool FormatFeatures::Has(const FormatFeatures& feature) const {
+  FormatFeatures with = *this;
+  with.Set(feature, true);
+  return with == *this;
+}
+
+void FormatFeatures::Set(const FormatFeatures& feature, bool in_use) {
+  SetBits(&compatible, feature.compatible, in_use);
+  SetBits(&read_only_compatible, feature.read_only_compatible, in_use);
+  SetBits(&incompatible, feature.incompatible, in_use);
+}
 
 void StoreFeatures(std::byte* target, const FormatFeatures& features) {
   StoreLe<uint64_t>(target, features.compatible);

@@ -26,6 +26,11 @@ struct FormatFeatures {
   uint64_t read_only_compatible = 0;
   uint64_t incompatible = 0;
 
+  /// All bits of `feature` are set.
+  [[nodiscard]] bool Has(const FormatFeatures& feature) const;
+  /// Sets or clears all bits of `feature`.
+  void Set(const FormatFeatures& feature, bool in_use);
+
   bool operator==(const FormatFeatures&) const = default;
 };
 inline constexpr size_t kFormatFeaturesBytes = 24;

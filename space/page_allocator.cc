@@ -307,9 +307,7 @@ Status PageAllocator::UseFeatures(SpaceId space, const FormatFeatures& features)
   return WriteHeader(space, space_layout::kFeaturesOffset, kFormatFeaturesBytes,
                      [&features](std::byte* field) {
                        FormatFeatures all = LoadFeatures(field);
-                       all.compatible |= features.compatible;
-                       all.read_only_compatible |= features.read_only_compatible;
-                       all.incompatible |= features.incompatible;
+                       all.Set(features, true);
                        StoreFeatures(field, all);
                      });
 }

@@ -430,7 +430,7 @@ ControlData Backup::ControlOfCopy() const {
   data.clean_shutdown = false;
   // The owner's file is not in the copy. The id stays taken: the log has records of it.
   data.carried = {.id = data.carried.id, .name = {}};
-  data.features.incompatible &= ~kCarriedFileFeature.incompatible;
+  data.features.Set(kCarriedFileFeature, false);
   return data;
 }
 

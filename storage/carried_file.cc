@@ -43,9 +43,7 @@ bool CarriedFile::carrying() const {
 Status CarriedFile::Update(FunctionRef<void(CarriedState&)> change) {
   const Status status = control_->Update([&](ControlData& data) {
     change(data.carried);
-    const uint64_t bit = kCarriedFileFeature.incompatible;
-    data.features.incompatible =
-        data.carried.active ? data.features.incompatible | bit : data.features.incompatible & ~bit;
+    data.features.Set(kCarriedFileFeature, data.carried.active);
   });
   if (!status.ok()) log_->Stop("writing the control file failed");
   return status;

@@ -19,11 +19,9 @@ Status Recovery::LoadKept() {
 }
 
 Status Recovery::NoteFeature(bool kept) {
-  const uint64_t bit = kKeptRedoFeature.incompatible;
-  const auto now = control_file_->data().features.incompatible;
-  if (((now & bit) != 0) == kept) return Status::Ok();
+  if (control_file_->data().features.Has(kKeptRedoFeature) == kept) return Status::Ok();
   return control_file_->UpdateBothSlots(
-      [=](ControlData& data) { data.features.incompatible ^= bit; });
+      [=](ControlData& data) { data.features.Set(kKeptRedoFeature, kept); });
 }
 
 void Recovery::AddKept() {
