@@ -31,4 +31,14 @@ void FutexWakeAll(std::atomic<uint32_t>* word) {
           nullptr, 0);
 }
 
+void FutexWaitWith(std::atomic<uint32_t>* word, uint32_t expected, uint32_t bits) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_BITSET_PRIVATE, expected,
+          nullptr, nullptr, bits);
+}
+
+void FutexWakeWith(std::atomic<uint32_t>* word, uint32_t bits) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, nullptr,
+          nullptr, bits);
+}
+
 }  // namespace rowan

@@ -18,4 +18,9 @@ void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t nanos = 
 /// Wakes all threads that sleep on the word. Only its address is used: the word may be gone.
 void FutexWakeAll(std::atomic<uint32_t>* word);
 
+/// The same for threads that share a word and are told apart by `bits`, not 0: a call wakes those
+/// that sleep with any of its bits.
+void FutexWaitWith(std::atomic<uint32_t>* word, uint32_t expected, uint32_t bits);
+void FutexWakeWith(std::atomic<uint32_t>* word, uint32_t bits);
+
 }  // namespace rowan

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wal/commit_queue.h"
 
+#include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "base/assertions.h"
@@ -27,21 +29,12 @@ constexpr uint32_t kGaveUp = 4;
 struct CommitQueue::Waiter {
   Lsn lsn;
   Waiter* next = nullptr;
+  uint32_t place = 0;
   std::atomic<uint32_t> state{kWaiting};
 
-  /// Sleeps until the wait has ended, and returns how.
-  uint32_t Await();
+  [[nodiscard]] size_t word() const { return place / 32 % std::tuple_size_v<decltype(words_)>; }
+  [[nodiscard]] uint32_t bit() const { return uint32_t{1} << place % 32; }
 };
-
-uint32_t CommitQueue::Waiter::Await() {
-  uint32_t seen = kWaiting;
-  // Fails if the wait is over already: then no thread has been told to wake this one.
-  if (!state.compare_exchange_strong(seen, kAsleep, std::memory_order_acquire)) return seen;
-  do {
-    FutexWait(&state, kAsleep);
-  } while ((seen = state.load(std::memory_order_acquire)) == kAsleep);
-  return seen;
-}
 
 void CommitQueue::List::Push(Waiter* waiter) {
   waiter->next = nullptr;
@@ -54,6 +47,7 @@ CommitQueue::Waiter* CommitQueue::List::Pop() {
   if (waiter == nullptr) return nullptr;
   first = waiter->next;
   if (first == nullptr) last = nullptr;
+  waiter->next = nullptr;
   return waiter;
 }
 
@@ -76,12 +70,27 @@ CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
       led_ = true;
       return Outcome::kLead;
     }
+    self.place = places_++;
     (wish == Wish::kDurable ? waiting_ : wanting_lead_).Push(&self);
   }
-  const uint32_t state = self.Await();
+  const uint32_t state = Await(&self);
   ROWAN_DCHECK(state != kSatisfied || durable_.load(std::memory_order_relaxed) >= lsn);
   if (state == kSatisfied) return Outcome::kDone;
   return state == kLeads ? Outcome::kLead : Outcome::kStopped;
+}
+
+uint32_t CommitQueue::Await(Waiter* waiter) {
+  uint32_t seen = kWaiting;
+  // Fails if the wait is over already: then nobody wakes this thread.
+  if (!waiter->state.compare_exchange_strong(seen, kAsleep, std::memory_order_acquire)) return seen;
+  std::atomic<uint32_t>* const word = &words_[waiter->word()];
+  for (;;) {
+    // Changes after the state: if the state is still the old one, the sleep ends with the change.
+    const uint32_t woken = word->load(std::memory_order_acquire);
+    seen = waiter->state.load(std::memory_order_acquire);
+    if (seen != kAsleep) return seen;
+    FutexWaitWith(word, woken, waiter->bit());
+  }
 }
 
 bool CommitQueue::FlusherLead() {
@@ -158,22 +167,25 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
       return true;
     }
   }
-  if (next != nullptr) Wake(next, kLeads);
+  if (next != nullptr) WakeAll(next, kLeads);
   if (flusher) wake_flusher_();
   return false;
 }
 
-void CommitQueue::Wake(Waiter* waiter, uint32_t state) {
-  // The waiter may be gone as soon as it sees the state; waking only uses its address.
-  std::atomic<uint32_t>* const word = &waiter->state;
-  if (word->exchange(state, std::memory_order_acq_rel) == kAsleep) FutexWakeAll(word);
-}
-
 void CommitQueue::WakeAll(Waiter* first, uint32_t state) {
+  std::array<uint32_t, std::tuple_size_v<decltype(words_)>> asleep{};
   while (first != nullptr) {
-    Waiter* next = first->next;
-    Wake(first, state);
-    first = next;
+    // It may be gone as soon as it sees the state.
+    Waiter* const waiter = std::exchange(first, first->next);
+    const size_t word = waiter->word();
+    const uint32_t bit = waiter->bit();
+    const uint32_t before = waiter->state.exchange(state, std::memory_order_acq_rel);
+    if (before == kAsleep) asleep[word] |= bit;
+  }
+  for (size_t i = 0; i < asleep.size(); ++i) {
+    if (asleep[i] == 0) continue;
+    words_[i].fetch_add(1, std::memory_order_release);
+    FutexWakeWith(&words_[i], asleep[i]);
   }
 }
 

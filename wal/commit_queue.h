@@ -2,16 +2,17 @@
 // CommitQueue: which thread makes the log durable, and which wait for it.
 //
 // At most one thread leads. A thread that needs an LSN durable leads if no other does: a lone
-// thread writes and syncs without contention. Otherwise it queues and sleeps on a word of its own.
+// thread writes and syncs without contention. Otherwise it queues and sleeps.
 // The leader reads the tail, writes, syncs and then hands on: publish the durable LSN, wake exactly
 // the waiters it satisfies, give leadership to one of the rest. When many remain, the flusher
 // thread leads instead, because its batches grow while all other threads only append.
 //
-// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; after that it may be
-// gone.
+// Life of a waiter: waiting -> done | lead | stopped, once; after that it may be gone. It sleeps at
+// a place, one bit of a word: those whose wait ends together are woken together, by one call.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -66,11 +67,17 @@ class CommitQueue {
   Outcome Sleep(Wish wish, Lsn lsn);
   Waiter* TakeSatisfiedLocked(Lsn durable, uint32_t* remaining) ROWAN_REQUIRES(mutex_);
   Waiter* ChooseNextLocked(Leader leader, uint32_t remaining) ROWAN_REQUIRES(mutex_);
-  static void Wake(Waiter* waiter, uint32_t state);
-  static void WakeAll(Waiter* first, uint32_t state);
+  /// How its wait has ended.
+  uint32_t Await(Waiter* waiter);
+  /// Ends the waits of `first` and those linked to it.
+  void WakeAll(Waiter* first, uint32_t state);
 
   const std::function<void()> wake_flusher_;
   alignas(64) std::atomic<Lsn> durable_;  // stored by the leader, read by any thread
+
+  /// Each has 32 places to sleep at, and counts how often some were woken. Two waiters get the same
+  /// one only where more wait than there are: the one that must wait on is woken with the other.
+  alignas(64) std::array<std::atomic<uint32_t>, 4> words_{};
 
   alignas(64) Mutex mutex_{LatchRank::kCommitQueue};
   List waiting_ ROWAN_GUARDED_BY(mutex_);
@@ -80,6 +87,7 @@ class CommitQueue {
   bool handed_to_flusher_ ROWAN_GUARDED_BY(mutex_) = false;
   bool flusher_wants_ ROWAN_GUARDED_BY(mutex_) = false;
   bool stopped_ ROWAN_GUARDED_BY(mutex_) = false;
+  uint32_t places_ ROWAN_GUARDED_BY(mutex_) = 0;  ///< given to waiters so far
 };
 
 }  // namespace rowan

@@ -39,5 +39,31 @@ TEST(FutexTest, AllWhoSleepAreWoken) {
   EXPECT_EQ(woken, kSleepers);
 }
 
+TEST(FutexTest, OfThoseWhoShareAWordSomeAreWoken) {
+  constexpr uint32_t kSleepers = 6;
+  std::atomic<uint32_t> word{0};
+  std::atomic<uint32_t> ended{0};  // bits
+  std::atomic<uint32_t> woken{0};
+  std::vector<std::thread> sleepers;
+  for (uint32_t i = 0; i < kSleepers; ++i) {
+    sleepers.emplace_back([&, bit = uint32_t{1} << i] {
+      for (;;) {
+        const uint32_t before = word.load();
+        if ((ended.load() & bit) != 0) break;
+        FutexWaitWith(&word, before, bit);
+      }
+      woken |= bit;
+    });
+  }
+  for (const uint32_t bits : {0b001001u, 0b100000u, 0b010110u}) {
+    ended |= bits;
+    ++word;
+    FutexWakeWith(&word, bits);
+    while ((woken.load() & bits) != bits) std::this_thread::yield();
+    EXPECT_EQ(woken.load() & ~ended.load(), 0u);
+  }
+  for (std::thread& sleeper : sleepers) sleeper.join();
+}
+
 }  // namespace
 }  // namespace rowan
