@@ -10,11 +10,13 @@
 #include "my_dir.h"
 #include "my_sys.h"
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/binlog.h"
 #include "sql/handler.h"
 #include "sql/mysqld.h"
 #include "sql/replication.h"
 #include "sql/sql_class.h"
+#include "sql/sql_error.h"
 #include "sql/sql_plugin_ref.h"
 
 #include "base/logging.h"
@@ -166,6 +168,13 @@ bool DefersToBinlog(THD* thd) {
 
 void ObserveBinlog() {
   if (BinlogInRedoMode() != BinlogInRedo::kOff && g_engine->carried_file() != nullptr) Register();
+}
+
+void WarnIfBinlogIsSynced(THD* thd) {
+  if (BinlogInRedoMode() == BinlogInRedo::kOff || sync_binlog_period == 0) return;
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_WRONG_VALUE_FOR_VAR,
+                      "rowan_binlog_in_redo acts only with sync_binlog = 0, which is %u",
+                      sync_binlog_period);
 }
 
 void EndCarryingBinlog() {

@@ -26,6 +26,9 @@ namespace rowan {
 /// Registers the hooks if the setting asks for them. Not under locks of the server.
 void ObserveBinlog();
 
+/// Tells the session that set rowan_binlog_in_redo that sync_binlog keeps it from acting.
+void WarnIfBinlogIsSynced(THD* thd);
+
 /// The server has closed its binary log, or removes files: nothing of it is carried any more.
 void EndCarryingBinlog();
 /// The same once the server logs nothing; cheap otherwise.

@@ -256,9 +256,10 @@ int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* v
   return failed;
 }
 
-void UpdateBinlogInRedo(THD*, SYS_VAR*, void* target, const void* wanted) {
+void UpdateBinlogInRedo(THD* thd, SYS_VAR*, void* target, const void* wanted) {
   *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(wanted);
   ObserveBinlog();
+  WarnIfBinlogIsSynced(thd);
 }
 
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,

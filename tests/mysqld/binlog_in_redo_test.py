@@ -97,6 +97,11 @@ def test_one_sync(t):
     client.execute("SET GLOBAL sync_binlog = 1")
     client.execute("INSERT INTO one VALUES (102, 'after')")
     t.equal(covered(server), None, "the server syncs the file itself")
+    client.execute("SET GLOBAL rowan_binlog_in_redo = ON")
+    t.true("sync_binlog = 0, which is 1" in client.query("SHOW WARNINGS")[0][2], "a warning")
+    client.execute("SET GLOBAL sync_binlog = 0")
+    client.execute("SET GLOBAL rowan_binlog_in_redo = ON")
+    t.equal(client.query("SHOW WARNINGS"), [], "none where it acts")
     server.destroy()
 
 
