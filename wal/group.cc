@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wal/group.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <utility>
 
 #include "base/assertions.h"
 #include "base/crc32c.h"
@@ -32,17 +35,25 @@ uint32_t GroupCrc(Lsn start, const GroupHeader& header, uint32_t records_crc) {
 }  // namespace
 
 void GroupBuilder::Clear() {
-  bytes_.resize(kGroupHeaderBytes);
+  Reserve(kGroupHeaderBytes);
+  size_ = kGroupHeaderBytes;
   record_count_ = 0;
   records_crc_ = 0;
 }
 
+void GroupBuilder::Grow(size_t capacity_min) {
+  const size_t capacity = std::max(capacity_min, 2 * capacity_);
+  auto bytes = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  if (size_ != 0) std::memcpy(bytes.get(), bytes_.get(), size_);
+  bytes_ = std::move(bytes);
+  capacity_ = capacity;
+}
+
 std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uint8_t version) {
-  const size_t before = bytes_.size();
-  ROWAN_DCHECK(before >= kGroupHeaderBytes);
+  ROWAN_DCHECK(size_ >= kGroupHeaderBytes);
   ROWAN_DCHECK(static_cast<uint8_t>(type) != 0 && static_cast<uint8_t>(type) < kRecordVersionFlag);
-  bytes_.resize(before + 2 + 3 * kVarintBytesMax + body_size);
-  std::byte* position = bytes_.data() + before;
+  Reserve(size_ + body_size);
+  std::byte* position = bytes_.get() + size_;
   *position++ = static_cast<std::byte>(type);
   if (version != 0) [[unlikely]] {
     position[-1] |= std::byte{kRecordVersionFlag};
@@ -51,7 +62,7 @@ std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uin
   position = PutVarint(position, page.space.value());
   position = PutVarint(position, page.page.value());
   position = PutVarint(position, body_size);
-  bytes_.resize(static_cast<size_t>(position - bytes_.data()) + body_size);
+  size_ = static_cast<size_t>(position - bytes_.get()) + body_size;
   ++record_count_;
   return position;
 }
@@ -59,13 +70,13 @@ std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uin
 void GroupBuilder::Finish() { records_crc_ = Crc32c(bytes().subspan(kGroupHeaderBytes)); }
 
 void GroupBuilder::Seal(Lsn start, uint32_t epoch, Lsn durable_mark) {
-  ROWAN_DCHECK(durable_mark <= start && bytes_.size() <= UINT32_MAX);
-  const GroupHeader header{.length = static_cast<uint32_t>(bytes_.size()),
+  ROWAN_DCHECK(durable_mark <= start && size_ <= UINT32_MAX);
+  const GroupHeader header{.length = static_cast<uint32_t>(size_),
                            .crc = 0,
                            .epoch = epoch,
                            .record_count = record_count_,
                            .durable_mark = durable_mark};
-  std::byte* target = bytes_.data();
+  std::byte* target = bytes_.get();
   StoreLe<uint32_t>(target + kLengthAt, header.length);
   StoreLe<uint32_t>(target + kGroupCrcAt, GroupCrc(start, header, records_crc_));
   StoreLe<uint32_t>(target + kEpochAt, epoch);

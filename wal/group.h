@@ -22,7 +22,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -75,21 +75,29 @@ class GroupBuilder {
   GroupBuilder() { Clear(); }
   void Clear();
   /// A group of up to `bytes` bytes, header included, will not allocate.
-  void Reserve(size_t bytes) { bytes_.reserve(bytes); }
+  void Reserve(size_t bytes) {
+    if (bytes + kRecordHeaderBytesMax > capacity_) Grow(bytes + kRecordHeaderBytesMax);
+  }
   /// Appends a record and returns where its body (body_size bytes) must be written now; valid
   /// until the next call.
   std::byte* Add(RecordType type, PageId page, size_t body_size, uint8_t version = 0);
   [[nodiscard]] uint32_t record_count() const { return record_count_; }
-  [[nodiscard]] size_t size_bytes() const { return bytes_.size(); }
+  [[nodiscard]] size_t size_bytes() const { return size_; }
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
   /// Checksums the records. Log::Append calls it before the group gets its place.
   void Finish();
   /// Fills in the header; called once the group has its place. REQUIRES Finish since the last Add.
   void Seal(Lsn start, uint32_t epoch, Lsn durable_mark);
-  [[nodiscard]] Bytes bytes() const { return {bytes_.data(), bytes_.size()}; }
+  [[nodiscard]] Bytes bytes() const { return {bytes_.get(), size_}; }
 
  private:
-  std::vector<std::byte> bytes_;
+  /// Type, version, and the three varints before a record's body.
+  static constexpr size_t kRecordHeaderBytesMax = 2 + 3 * kVarintBytesMax;
+  void Grow(size_t capacity_min);
+
+  std::unique_ptr<std::byte[]> bytes_;  ///< not a vector, which would fill in zeros first
+  size_t size_ = 0;
+  size_t capacity_ = 0;
   uint32_t record_count_ = 0;
   uint32_t records_crc_ = 0;
 };

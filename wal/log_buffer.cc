@@ -70,7 +70,9 @@ Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable) {
 
 LogBuffer::Slot* LogBuffer::TakeSlot() {
   for (uint32_t look = 0;; ++look) {
-    Slot* slot = &slots_[(ThreadShard() + look) % kSlots];
+    const uint32_t number = (ThreadShard() + look) % kSlots;
+    Slot* slot = &slots_[number];
+    RaiseTo(&slots_used_, number + 1);
     Lsn idle = kIdle;
     const Lsn position(tail_.load(std::memory_order_relaxed) & ~kClosed);
     if (slot->position.compare_exchange_strong(idle, position, std::memory_order_seq_cst,
@@ -93,8 +95,10 @@ Lsn LogBuffer::AwaitContent() {
 
 Lsn LogBuffer::SeenContentEnd() {
   Lsn end(tail_.load(std::memory_order_seq_cst) & ~kClosed);
-  for (const Slot& slot : slots_) {
-    end = std::min(end, slot.position.load(std::memory_order_seq_cst));
+  // Read after the tail: an appender whose place is below it has raised the number before.
+  const uint32_t used = slots_used_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < used; ++i) {
+    end = std::min(end, slots_[i].position.load(std::memory_order_seq_cst));
   }
   end = std::min(end, content_limit_.load(std::memory_order_acquire));
   RaiseTo(&content_end_, end);

@@ -97,6 +97,8 @@ class LogBuffer {
   std::atomic<Lsn> content_limit_{Lsn(UINT64_MAX)};  // stored before kClosed is
   std::atomic<Lsn> mark_end_;  // of the newest empty group; stored by its appender
   std::array<Slot, kSlots> slots_;
+  /// How many of them were ever taken, at least; raised before the next one is taken.
+  alignas(64) std::atomic<uint32_t> slots_used_{0};
 };
 
 }  // namespace rowan
