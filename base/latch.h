@@ -164,6 +164,8 @@ class Latch {
   [[nodiscard]] Version version() const {
     return word_.load(std::memory_order_relaxed) & kVersionMask;
   }
+  /// The version as the exclusive holder, who calls this, will leave it.
+  [[nodiscard]] Version VersionOnceUnlocked() const { return (version() + 1) & kVersionMask; }
 
  private:
   static constexpr uint64_t kVersionMask = (uint64_t{1} << 48) - 1;

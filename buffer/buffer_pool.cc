@@ -147,6 +147,13 @@ bool BufferPool::TryFixOptimistic(PageId id, TreeLevel level, OptimisticPage* pa
   return true;
 }
 
+PageGuard BufferPool::TryFixUnchanged(const OptimisticPage& page) {
+  Frame* frame = page.frame;
+  if (!frame->latch.TryUpgradeFromOptimistic(page.version)) return {};
+  RaiseUsage(frame, kUsageHit);
+  return PageGuard(frame, frames_.page(frame->number), LatchMode::kExclusive);
+}
+
 Result<PageGuard> BufferPool::FixNew(PageId id) {
   const uint64_t key = id.Packed();
   ROWAN_CHECK(key != 0);

@@ -82,13 +82,12 @@ const MiniTxn::Held& MiniTxn::At(uint32_t position) const {
 MutablePage MiniTxn::Hold(PageGuard guard, bool fresh) {
   ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
   const MutablePage page{guard.mutable_page(), guard.id(), held_count_};
-  if (held_count_ >= kInlinePages) more_held_.emplace_back();
+  if (held_count_ < kInlinePages) {
+    std::construct_at(&inline_held_[held_count_], Held{.guard = std::move(guard), .fresh = fresh});
+  } else {
+    more_held_.push_back({.guard = std::move(guard), .fresh = fresh});
+  }
   ++held_count_;
-  Held& held = At(page.position);
-  held.guard = std::move(guard);
-  held.modified = false;
-  held.discard = false;
-  held.fresh = fresh;
   return page;
 }
 
@@ -112,6 +111,11 @@ MutablePage MiniTxn::FindHeld(PageId id) const {
     if (held.guard.held() && held.guard.id() == id) return {held.guard.mutable_page(), id, i};
   }
   return {};
+}
+
+OptimisticPage MiniTxn::OnceReleased(const MutablePage& page) const {
+  Frame* frame = At(page.position).guard.frame();
+  return {frame, page.bytes, frame->latch.VersionOnceUnlocked()};
 }
 
 void MiniTxn::DiscardAtCommit(const MutablePage& page) {

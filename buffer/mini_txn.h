@@ -59,6 +59,9 @@ class MiniTxn {
   MutablePage Adopt(PageGuard guard);
   /// The page if this mini-transaction already holds it, else an invalid page.
   [[nodiscard]] MutablePage FindHeld(PageId id) const;
+  /// The page with the version that it has once this mini-transaction is over, and for as long as it
+  /// stays unchanged.
+  [[nodiscard]] OptimisticPage OnceReleased(const MutablePage& page) const;
   /// After Commit the page is discarded (freed page) instead of left dirty.
   void DiscardAtCommit(const MutablePage& page);
 
@@ -101,7 +104,11 @@ class MiniTxn {
   uint32_t reserved_bytes_ = 0;
   uint32_t held_count_ = 0;
   bool changed_temporary_ = false;
-  std::array<Held, kInlinePages> inline_held_;
+  /// Of these the first `held_count_` exist: each change would otherwise make and destroy them all.
+  /// A guard that holds nothing needs no destruction.
+  union {
+    std::array<Held, kInlinePages> inline_held_;
+  };
   std::vector<Held> more_held_;
 };
 

@@ -64,6 +64,7 @@ class PageLatch {
   [[nodiscard]] bool Validate(Version version) const { return latch_.Validate(version); }
   [[nodiscard]] bool IsLockedExclusive() const { return latch_.IsLockedExclusive(); }
   [[nodiscard]] Version version() const { return latch_.version(); }
+  [[nodiscard]] Version VersionOnceUnlocked() const { return latch_.VersionOnceUnlocked(); }
 
  private:
   static bool Noted(bool taken) {

@@ -80,6 +80,25 @@ TEST_F(MiniTxnTest, ACommitWithoutChangesIsTheTailAndLogsNothing) {
   ExpectFree({3});
 }
 
+TEST_F(MiniTxnTest, APageThatItLeftIsFoundUntilSomebodyElseHadItExclusively) {
+  for (const bool changes : {true, false}) {
+    MiniTxn mini_txn(&pool());
+    ASSERT_TRUE(mini_txn.Start(1024).ok());
+    const MutablePage page = mini_txn.Fix(PoolFixture::Id(3)).value();
+    if (changes) fixture_.Change(&mini_txn, page, 7);
+    const OptimisticPage left = mini_txn.OnceReleased(page);
+    EXPECT_FALSE(pool().TryFixUnchanged(left).held()) << "it is still held";
+    mini_txn.Commit();
+    EXPECT_TRUE(pool().Fix(PoolFixture::Id(3), LatchMode::kShared).ok());
+    PageGuard found = pool().TryFixUnchanged(left);
+    ASSERT_TRUE(found.held());
+    EXPECT_EQ(found.id(), PoolFixture::Id(3));
+    EXPECT_EQ(found.mode(), LatchMode::kExclusive);
+    found.Release();
+    EXPECT_FALSE(pool().TryFixUnchanged(left).held());
+  }
+}
+
 TEST_F(MiniTxnTest, WhatIsGivenUpHoldsNothingAndCanBeStartedAgain) {
   MiniTxn mini_txn(&pool());
   for (int round = 0; round < 3; ++round) {
