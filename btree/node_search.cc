@@ -143,6 +143,14 @@ ROWAN_OPTIMISTIC_READ int CompareSuffix(const NodeLook& look, size_t slot, Bytes
   return mine.size < other ? -1 : (mine.size > other ? 1 : 0);
 }
 
+/// The same, by the heads alone where they differ.
+ROWAN_OPTIMISTIC_READ int CompareBySlot(const NodeLook& look, size_t slot, Bytes suffix) {
+  const uint32_t mine = HeadOf(look, slot);
+  const uint32_t other = NodeHead(suffix);
+  if (mine != other) return mine < other ? -1 : 1;
+  return CompareSuffix(look, slot, suffix);
+}
+
 /// Slots whose lines are all fetched at once: 16 cache lines, about what a core keeps in flight.
 constexpr size_t kFetchSlots = 128;
 constexpr size_t kSlotsPerLine = 8;
@@ -325,6 +333,12 @@ ROWAN_OPTIMISTIC_READ bool IsBelowHighKey(const NodeLook& look, Bytes key) {
   return order < 0 || (order == 0 && key.size() < look.high_key_bytes);
 }
 
+/// As far as the node itself knows; the key is above its entries.
+ROWAN_OPTIMISTIC_READ bool IsBelowUpperBound(const NodeLook& look, Bytes key) {
+  if (look.high_key_bytes != 0) return IsBelowHighKey(look, key);
+  return (RacyLoad<uint16_t>(look.page + 6) & kNodeRightmost) != 0;
+}
+
 }  // namespace
 
 ROWAN_OPTIMISTIC_READ SlotSearch SearchNode(Bytes page, Bytes key) {
@@ -433,11 +447,19 @@ ROWAN_OPTIMISTIC_READ bool UnlatchedCovers(Bytes page, Bytes key) {
   if (look.level == 0 || look.count == 0) return false;
   const SlotSearch found = Search(look, key);
   if (found.slot == 0 && !found.exact) return false;
-  if (found.slot < look.count) return true;
-  if (look.high_key_bytes == 0) {
-    return (RacyLoad<uint16_t>(page.data() + 6) & kNodeRightmost) != 0;
+  return found.slot < look.count || IsBelowUpperBound(look, key);
+}
+
+ROWAN_OPTIMISTIC_READ bool UnlatchedOwns(Bytes page, IndexId index, Bytes key) {
+  const NodeLook look = LookAt(page);
+  if (look.level != 0 || look.count == 0 || !IsNodeOf(page, index)) return false;
+  if (key.size() < look.prefix_bytes ||
+      RacyCompare(key.data(), look.fence(), look.prefix_bytes) != 0) {
+    return false;
   }
-  return IsBelowHighKey(look, key);
+  const Bytes suffix = key.subspan(look.prefix_bytes);
+  return CompareBySlot(look, 0, suffix) <= 0 &&
+         (CompareBySlot(look, look.count - 1, suffix) >= 0 || IsBelowUpperBound(look, key));
 }
 
 }  // namespace rowan

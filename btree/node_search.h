@@ -87,5 +87,7 @@ NodeUse UnlatchedUse(Bytes page);
 /// True if `key` certainly lies within the inner node's bounds according to its own separators: at
 /// or above the first one, and below the last one or the stored high key.
 bool UnlatchedCovers(Bytes page, Bytes key);
+/// The same for a leaf of the index, without a search.
+bool UnlatchedOwns(Bytes page, IndexId index, Bytes key);
 
 }  // namespace rowan

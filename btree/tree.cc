@@ -34,19 +34,21 @@ size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page
 size_t Tree::MaxEntryBytes(uint32_t page_size_bytes) { return NodeMaxEntryBytes(page_size_bytes); }
 
 bool Tree::TryPlace(MiniTxn* mini_txn, Bytes key, const EntryPlace& seen, LeafPosition* position) {
-  const OptimisticPage& place = seen.leaf;
-  if (place.frame == nullptr || !place.frame->latch.TryUpgradeFromOptimistic(place.version)) {
-    return false;
-  }
-  // Unchanged since then, so a leaf in its tree: what has the key owns it.
-  PageGuard leaf(place.frame, const_cast<std::byte*>(place.page), LatchMode::kExclusive);
-  const Bytes page(place.page, pool()->page_size_bytes());
-  if (!IsLeafOf(page, index_)) return false;
-  const SlotSearch found = SearchNodeFrom(page, seen.slot, key);
-  if (!found.exact) return false;
+  if (seen.leaf.frame == nullptr) return false;
+  const Bytes page(seen.leaf.page, pool()->page_size_bytes());
+  const bool any_slot = seen.slot == EntryPlace::kAnySlot;
+  // Unlatched: leaves to which the key does not belong are left alone.
+  if (any_slot && !UnlatchedOwns(page, index_, key)) return false;
+  PageGuard leaf = pool()->TryFixUnchanged(seen.leaf);
+  if (!leaf.held()) return false;
+  // Unchanged since then, so a leaf in its tree, and what was read of it is true. A leaf that has
+  // the key owns it, too.
+  if (!any_slot && !IsLeafOf(page, index_)) return false;
+  const SlotSearch found = SearchNodeFrom(page, any_slot ? 0 : seen.slot, key);
+  if (!any_slot && !found.exact) return false;
   position->leaf = mini_txn->Adopt(std::move(leaf));
   position->slot = found.slot;
-  position->exact = true;
+  position->exact = found.exact;
   return true;
 }
 

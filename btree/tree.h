@@ -62,10 +62,13 @@ struct TreeStatistics {
 class NodeView;
 struct ChildChoice;
 
-/// Where a cursor saw an entry that may soon be changed. Keeps nothing from changing.
+/// Where a cursor saw an entry that may soon be changed, or a leaf that was changed before. Keeps
+/// nothing from changing.
 struct EntryPlace {
+  static constexpr uint16_t kAnySlot = UINT16_MAX;
+
   OptimisticPage leaf{};  ///< no frame: nowhere
-  uint16_t slot = 0;
+  uint16_t slot = 0;      ///< kAnySlot: wherever the key belongs, if it does to this leaf
 };
 
 class Tree {
@@ -88,6 +91,11 @@ class Tree {
   /// else by a descent. REQUIRES: mini_txn started, holds no tree page.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position,
                       const EntryPlace& seen = {});
+  /// The leaf as the mini-transaction leaves it, for the next change nearby.
+  [[nodiscard]] static EntryPlace PlaceAfter(const MiniTxn& mini_txn,
+                                             const LeafPosition& position) {
+    return {mini_txn.OnceReleased(position.leaf), EntryPlace::kAnySlot};
+  }
   /// Whether InsertAt or UpdateAt has room for an entry of this size at the position. For callers
   /// that must log something else first.
   [[nodiscard]] bool InsertFits(const LeafPosition& position, size_t key_bytes,

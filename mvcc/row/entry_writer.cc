@@ -8,8 +8,8 @@
 #include "base/out_of_memory.h"
 #include "mvcc/row/garbage.h"
 #include "mvcc/row/implicit_lock.h"
-#include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
+#include "mvcc/row/row_value.h"
 
 namespace rowan {
 namespace {
@@ -150,14 +150,12 @@ Status EntryWriter::PutAt(const Insertion& write, Bytes tree_key, bool has_repea
   const TxnId own = write.txn->txn_id();
   RowChange change(manager_, write.txn, write.index, tree_key);
   change.undo_bytes = 1 + tree_key.size();
-  scratch_.resize(kSecondaryHeaderBytesMax);
-  scratch_.resize(StoreSecondaryHeader(scratch_.data(), own, kNoTxn, has_repeat));
-  scratch_.insert(scratch_.end(), write.entry.payload.begin(), write.entry.payload.end());
+  MakeSecondaryValue({own, kNoTxn, has_repeat}, write.entry.payload, &scratch_);
   change.value_bytes = scratch_.size();
 
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
-    Status step = tree.FindForWrite(mini_txn, tree_key, &position);
+    Status step = tree.FindForWrite(mini_txn, tree_key, &position, left_leaves_.Of(tree.index()));
     if (!step.ok()) return step;
     if (!write.unproven.empty() &&
         !unique_.ProvesNew(*write.txn, *write.index, position, write.unproven)) {
@@ -175,6 +173,7 @@ Status EntryWriter::PutAt(const Insertion& write, Bytes tree_key, bool has_repea
     if (!step.ok()) return step;
     step = tree.InsertAt(mini_txn, position, tree_key, scratch_, own);
     ROWAN_CHECK(step.ok());
+    left_leaves_.Note(tree.index(), *mini_txn, position);
     return step;
   });
 }
@@ -203,25 +202,19 @@ Status EntryWriter::PutOver(const Insertion& write, RowChange* change, MiniTxn* 
   if (!status.ok()) return status;
 
   // Reviving restores the interval of the old creator; else the entry starts a new one.
-  std::byte revived[kSecondaryHeaderBytesMax];
-  Bytes value = scratch_;
   if (revives) {
-    const size_t header_bytes =
-        StoreSecondaryHeader(revived, header.creator, kNoTxn, header.has_repeat);
-    scratch_.clear();
-    scratch_.insert(scratch_.end(), revived, revived + header_bytes);
-    scratch_.insert(scratch_.end(), write.entry.payload.begin(), write.entry.payload.end());
-    value = scratch_;
+    header.deleter = kNoTxn;
+    MakeSecondaryValue(header, write.entry.payload, &scratch_);
   }
-  change->value_bytes = value.size();
+  change->value_bytes = scratch_.size();
   Tree& tree = write.index->tree;
-  if (!tree.UpdateFits(position, value.size())) {
+  if (!tree.UpdateFits(position, scratch_.size())) {
     return Status(Code::kNoRoom);
   }
   status =
       LogEntryUndo(change, mini_txn, UndoType::kSecondaryInsert, revives ? kUndoMarkCleared : 0);
   if (!status.ok()) return status;
-  status = tree.UpdateAt(mini_txn, position, value, own);
+  status = tree.UpdateAt(mini_txn, position, scratch_, own);
   ROWAN_CHECK(status.ok());
   return status;
 }
@@ -231,7 +224,8 @@ Status EntryWriter::MarkAt(Txn* txn, Index* index, Bytes key, Bytes tree_key) {
   change.undo_bytes = 1 + tree_key.size();
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
-    Status status = index->tree.FindForWrite(mini_txn, tree_key, &position);
+    Status status =
+        index->tree.FindForWrite(mini_txn, tree_key, &position, left_leaves_.Of(index->id()));
     if (!status.ok()) return status;
     if (!position.exact) return Status(Code::kNotFound);
     return MarkEntry(&change, mini_txn, position, key);
@@ -259,9 +253,7 @@ Status EntryWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPo
   if (!status.ok()) return status;
 
   const TxnId creator = IsSeenByAll(*manager_, header.creator) ? kNoTxn : header.creator;
-  scratch_.resize(kSecondaryHeaderBytesMax);
-  scratch_.resize(StoreSecondaryHeader(scratch_.data(), creator, own, header.has_repeat));
-  scratch_.insert(scratch_.end(), payload.begin(), payload.end());
+  MakeSecondaryValue({creator, own, header.has_repeat}, payload, &scratch_);
   change->value_bytes = scratch_.size();
   Tree& tree = change->index->tree;
   if (!tree.UpdateFits(position, scratch_.size())) {
@@ -271,6 +263,7 @@ Status EntryWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPo
   if (!status.ok()) return status;
   status = tree.UpdateAt(mini_txn, position, scratch_, own);
   ROWAN_CHECK(status.ok());
+  left_leaves_.Note(tree.index(), *mini_txn, position);
   return status;
 }
 

@@ -40,6 +40,7 @@
 #include "btree/cursor.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/index_entry.h"
+#include "mvcc/row/left_leaves.h"
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/unique_check.h"
 #include "mvcc/txn/txn.h"
@@ -83,6 +84,7 @@ class EntryWriter {
   std::vector<std::byte> scratch_;   ///< the value being written, header first
   std::vector<std::byte> tree_key_;  ///< key with repeat
   std::vector<std::byte> value_end_;
+  LeftLeaves left_leaves_;
   std::unique_ptr<Cursor> cursor_;  ///< to find the last repeat of a key; made on first use
 };
 

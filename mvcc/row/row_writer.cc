@@ -11,6 +11,7 @@
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
+#include "mvcc/row/row_value.h"
 
 namespace rowan {
 namespace {
@@ -29,8 +30,7 @@ Status CheckSize(const Index& index, size_t key_bytes, size_t value_bytes) {
 Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row, LockMode duplicate_mode) {
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
-  scratch_.resize(kClusteredHeaderBytes + row.size());
-  if (!row.empty()) std::memcpy(scratch_.data() + kClusteredHeaderBytes, row.data(), row.size());
+  PutBehindHeader(kClusteredHeaderBytes, row, &scratch_);
   status = CheckSize(*index, key.size(), scratch_.size());
   if (!status.ok()) return status;
 
@@ -39,7 +39,8 @@ Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row, LockMo
   change.undo_bytes = key.size() + 1;
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
-    const Status found = index->tree.FindForWrite(mini_txn, key, &position);
+    const Status found =
+        index->tree.FindForWrite(mini_txn, key, &position, left_leaves_.Of(index->id()));
     if (!found.ok()) return found;
     return position.exact ? InsertOver(&change, mini_txn, position, duplicate_mode)
                           : InsertFresh(&change, mini_txn, position);
@@ -62,6 +63,7 @@ Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPo
   StoreClusteredHeader(scratch_.data(), {false, change->txn->txn_id(), UndoPointer{}});
   status = tree.InsertAt(mini_txn, position, change->tree_key, scratch_, change->txn->txn_id());
   ROWAN_CHECK(status.ok());
+  left_leaves_.Note(tree.index(), *mini_txn, position);
   return status;
 }
 
@@ -109,10 +111,7 @@ Status RowWriter::ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_
                             const EntryPlace& seen) {
   const Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
-  if (new_row != nullptr) {
-    scratch_.resize(kClusteredHeaderBytes);
-    scratch_.insert(scratch_.end(), new_row->begin(), new_row->end());
-  }
+  if (new_row != nullptr) PutBehindHeader(kClusteredHeaderBytes, *new_row, &scratch_);
   RowChange change(manager_, txn, index, key);
   change.value_bytes = scratch_.size();
   change.undo_bytes = key.size() + kRowUpdateOverheadMax + update_undo_bytes_;
@@ -140,8 +139,7 @@ Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPos
     if (!status.ok()) return status;
   }
   if (new_row == nullptr) {  // a delete keeps the row's bytes: older versions refer to them
-    scratch_.resize(kClusteredHeaderBytes);
-    scratch_.insert(scratch_.end(), newest.row.begin(), newest.row.end());
+    PutBehindHeader(kClusteredHeaderBytes, newest.row, &scratch_);
     change->value_bytes = scratch_.size();
   }
   return WriteVersion(change, mini_txn, position, newest.header, newest.row,

@@ -19,6 +19,7 @@
 #include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
 #include "mvcc/row/index.h"
+#include "mvcc/row/left_leaves.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
@@ -72,7 +73,8 @@ class RowWriter {
 
   TxnManager* const manager_;
   std::vector<std::byte> scratch_;  ///< the value being written, header first
-  size_t update_undo_bytes_ = 64;   ///< undo room, without the key, of the last update
+  LeftLeaves left_leaves_;
+  size_t update_undo_bytes_ = 64;  ///< undo room, without the key, of the last update
 };
 
 }  // namespace rowan

@@ -39,6 +39,7 @@ class EntryPlaceTest : public ::testing::Test {
     LeafPosition position;
     EXPECT_TRUE(fixture_.tree().FindForWrite(&mini_txn, AsBytes(key), &position, seen).ok());
     const Found found{position.leaf.id.page, position.slot, position.exact};
+    left_ = Tree::PlaceAfter(mini_txn, position);
     mini_txn.Abandon();
     return found;
   }
@@ -50,6 +51,7 @@ class EntryPlaceTest : public ::testing::Test {
   }
 
   TreeFixture fixture_{SmallPages()};
+  EntryPlace left_;  ///< what the last Find has left
 };
 
 TEST_F(EntryPlaceTest, PlacesAreHintsThatMayBeOutdatedOrOfOtherEntries) {
@@ -72,6 +74,7 @@ TEST_F(EntryPlaceTest, PlacesAreHintsThatMayBeOutdatedOrOfOtherEntries) {
         const uint32_t near = random.OneIn(2) ? number : (number + random.Below(5)) % kKeys;
         const EntryPlace& seen = places[random.OneIn(4) ? random.Below(kKeys) : near];
         ASSERT_EQ(Find(key, seen), Find(key, {}));
+        if (random.OneIn(4)) places[number] = left_;
       }
     }
   }
