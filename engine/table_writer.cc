@@ -86,8 +86,12 @@ Status TableWriter::Take(const StoredRecord& row, const IndexSet* changed) {
 Status TableWriter::Prepare(const void* record) {
   record_ = record;
   return OrOutOfMemory([&] {
-    const Status status = after_.EncodeKey(record, before_.key());
-    if (!status.ok()) return status;
+    if (changed_ == nullptr || (*changed_)[0]) {
+      const Status status = after_.EncodeKey(record, before_.key());
+      if (!status.ok()) return status;
+    } else {
+      after_.SetKey(before_.key());
+    }
     return after_.EncodeEntries(record, changed_);
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/codec/column_info.h"
 
+#include <bit>
 #include <cstring>
 
 #include "mysql/strings/m_ctype.h"
@@ -31,7 +32,11 @@ size_t LengthWithoutPadding(Bytes text) {
          (others(length) | others(length - 8) | others(length - 16) | others(length - 24)) == 0) {
     length -= 32;
   }
-  while (length >= sizeof(kSpaces) && others(length) == 0) length -= sizeof(kSpaces);
+  while (length >= sizeof(kSpaces)) {
+    const uint64_t other = others(length);
+    if (other != 0) return length - static_cast<size_t>(std::countl_zero(other)) / 8;
+    length -= sizeof(kSpaces);
+  }
   while (length > 0 && text[length - 1] == std::byte{' '}) --length;
   return length;
 }
