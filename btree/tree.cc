@@ -40,7 +40,8 @@ bool Tree::TryPlace(MiniTxn* mini_txn, Bytes key, const EntryPlace& seen, LeafPo
   // Unlatched: leaves to which the key does not belong are left alone.
   if (any_slot && !UnlatchedOwns(page, index_, key)) return false;
   PageGuard leaf = pool()->TryFixUnchanged(seen.leaf);
-  if (!leaf.held()) return false;
+  // Temporary tables number their indexes on their own: an id alone may be another space's index.
+  if (!leaf.held() || leaf.id().space != space_) return false;
   // Unchanged since then, so a leaf in its tree, and what was read of it is true. A leaf that has
   // the key owns it, too.
   if (!any_slot && !IsLeafOf(page, index_)) return false;

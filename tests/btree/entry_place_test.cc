@@ -81,6 +81,23 @@ TEST_F(EntryPlaceTest, PlacesAreHintsThatMayBeOutdatedOrOfOtherEntries) {
   ASSERT_TRUE(fixture_.tree().Check({}).ok());
 }
 
+TEST_F(EntryPlaceTest, AnIndexOfAnotherSpaceMayHaveTheSameNumber) {
+  constexpr SpaceId kOther{SpaceFixture::kSpace.value() + 1};
+  PageAllocator& allocator = fixture_.space().allocator();
+  ASSERT_TRUE(allocator.CreateSpace(kOther).ok());
+  Result<PageNumber> root = Tree::Create(&allocator, kOther, TreeFixture::kIndex);
+  ASSERT_TRUE(root.ok());
+  Tree other(&allocator, kOther, *root, TreeFixture::kIndex);
+  ASSERT_TRUE(fixture_.Put(KeyOf(1), "v").ok());
+  (void)Find(KeyOf(2), {});
+  MiniTxn mini_txn(&fixture_.space().pool());
+  ASSERT_TRUE(mini_txn.Start(256).ok());
+  LeafPosition position;
+  ASSERT_TRUE(other.FindForWrite(&mini_txn, AsBytes(KeyOf(2)), &position, left_).ok());
+  EXPECT_EQ(position.leaf.id.space, kOther);
+  mini_txn.Abandon();
+}
+
 TEST_F(EntryPlaceTest, ACursorHasAPlaceOnlyOnAnEntryThatItLeft) {
   ASSERT_TRUE(fixture_.Put(KeyOf(1), "v").ok());
   Cursor cursor(&fixture_.tree());
