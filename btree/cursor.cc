@@ -107,6 +107,7 @@ bool Cursor::TryFindUnlatched(Bytes key, UnlatchedEntry* entry) {
       return true;
     }
   }
+  known_leaf_ = {};
   PageNumber number;
   if (!descent_.TryToLeafUnlatched(key, &number, &entry->leaf)) return false;
   const PageNumber leaf_before = std::exchange(leaf_page_, number);
@@ -120,6 +121,13 @@ bool Cursor::TryFindUnlatched(Bytes key, UnlatchedEntry* entry) {
 
 LeafEntry Cursor::FindIn(const OptimisticPage& leaf, Bytes key) const {
   return UnlatchedFind({leaf.page, tree_->pool()->page_size_bytes()}, tree_->index(), key);
+}
+
+Status Cursor::SeekFound(Bytes key) {
+  const bool stayed = std::exchange(stays(Aim::kOwner), true);
+  const Status status = SeekExactly(key);
+  stays(Aim::kOwner) = stayed;
+  return status;
 }
 
 Result<SlotSearch> Cursor::ToOwner(Bytes key) {

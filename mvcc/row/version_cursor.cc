@@ -179,7 +179,8 @@ Status VersionCursor::Deliver(Status status, VersionView* view) {
 Status VersionCursor::Get(Bytes key, VersionView* view) {
   StartBatch(Direction::kForward);
   if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
-  if (scan_.index->clustered && !scan_.locking()) {
+  const bool unlatched = scan_.index->clustered && !scan_.locking();
+  if (unlatched) {
     const std::optional<Status> got = snapshot_.TryGetUnlatched(key);
     if (got.has_value()) {
       const Status status = note_.Check(*got);
@@ -188,7 +189,7 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
       return status;
     }
   }
-  const Status positioned = scan_.SeekTo(key);
+  const Status positioned = unlatched ? scan_.cursor->SeekFound(key) : scan_.SeekTo(key);
   const Status status = Deliver(
       note_.Check(scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned)),
       view);

@@ -4,6 +4,7 @@
 // a value that is a mixture of two.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -21,7 +22,7 @@ namespace {
 
 SpaceFixture::Options SmallPages() {
   SpaceFixture::Options options;
-  options.page_bytes = 4096;  // three levels soon
+  options.page_bytes = 4096;
   options.pool_pages = 2048;
   return options;
 }
@@ -48,13 +49,15 @@ TEST(UnlatchedReadTest, FindsWhatAMapHasWhileTheTreeChanges) {
   Cursor cursor(&fixture.tree());
   uint32_t number = 0;
   int unsaid = 0;
+  uint32_t levels_most = 0;
   for (int i = 0; i < 60000; ++i) {
+    if (i % 1000 == 0) levels_most = std::max(levels_most, fixture.tree().Statistics()->levels);
     // Keys of the same leaf, of a neighbour, and from anywhere.
     number = random.OneIn(3) ? random.Below(6000) : (number + random.Below(40)) % 6000;
     const std::string key = KeyOf(number);
     if (random.OneIn(3)) {
       if (random.Below(10) < ((i / 10000) % 2 == 0 ? 8u : 2u)) {
-        const std::string value(1 + random.Below(90), static_cast<char>('a' + random.Below(26)));
+        const std::string value(1 + random.Below(1800), static_cast<char>('a' + random.Below(26)));
         ASSERT_TRUE(fixture.Put(key, model[key] = value).ok());
       } else if (model.erase(key) == 1) {
         ASSERT_TRUE(fixture.Remove(key).ok());
@@ -74,6 +77,7 @@ TEST(UnlatchedReadTest, FindsWhatAMapHasWhileTheTreeChanges) {
       cursor.Unlatch();
     }
   }
+  EXPECT_GE(levels_most, 3u) << "a leaf has a parent that is not the root";
   EXPECT_EQ(unsaid, 0) << "nobody else uses the tree, and all of it is in the pool";
 }
 
