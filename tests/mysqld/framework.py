@@ -13,6 +13,7 @@ ROWAN_TEST_KEEP=1 keeps the server's folder of a failed test.
 """
 import os
 import random
+import re
 import shutil
 import tempfile
 import threading
@@ -49,7 +50,7 @@ class Test:
         self.name, self.server = name, server
         self.engine, self.long = ENGINE, LONG
         self.random = random.Random(f"{SEED}/{name}")
-        self.database = "t_" + name.removeprefix("test_")[:50]
+        self.database = "t_" + re.sub(r"\W+", "_", name.removeprefix("test_"))[:50]
         self._servers, self._clients, self.failed = [], [], False
 
     # --- servers and sessions ---
@@ -219,7 +220,8 @@ def _short(value):
 def make_server(name, options=(), binlog=False, buffer_pool="64M"):
     """A server with a copy of the empty data directory that all tests share as a template."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{name[:40]}-", dir=_FOLDER))
+    prefix = re.sub(r"[^\w-]", "_", name[:40]) + "-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=_FOLDER))
     server = Server(folder, options=[*_OPTIONS, *options], binlog=binlog, buffer_pool=buffer_pool,
                     install_plugin=ENGINE == "ROWAN")
     shutil.copytree(_template(), server.data)
