@@ -40,8 +40,8 @@ _SEED = "20000000"
 _CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
-_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "package", "debug",
-           "address", "thread")
+_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "package", "ecosystem",
+           "debug", "address", "thread")
 
 
 class TestRun:
@@ -71,6 +71,7 @@ class TestRun:
         self._mysqld(tree)
         self._suites(tree)
         self._python_programs("package", "package", self._server_environment(tree), _CHECK_LIMIT_S)
+        self._ecosystem(tree)
         if debug:
             self._units("debug", debug, {}, _DEBUG_SLOWDOWN)
         for kind, folder in folders.items():
@@ -139,6 +140,14 @@ class TestRun:
         self._add(Program("suites", path.stem, [sys.executable, str(path)], "lines",
                           self._server_environment(tree), _MYSQLD_LIMIT_S * self._factor, cores())
                   for path in sorted((ROOT / "tests" / "suites").glob("*_test.py")))
+
+    def _ecosystem(self, tree):
+        """Others' tools have to be fetched."""
+        if not self._options.long:
+            self._not_run.append("ecosystem: tools of others, ask for them with --long")
+            return
+        self._python_programs("ecosystem", "ecosystem", self._server_environment(tree),
+                              _MYSQLD_LIMIT_S, slots=1)
 
     def _python_programs(self, suite, folder, environment, limit_s, slots=2):
         self._add(Program(suite, path.stem, [str(path)], "pytest", environment,

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Others' tools, fetched from Debian's archive, PyPI and the Go module proxy into .mysql/."""
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rowantools.bench.private_package import provide
+from rowantools.line_tests import Failure
+from rowantools.paths import MYSQL, UserError
+
+_DEBIAN = ["mydumper", "percona-toolkit", "mysqltuner", "prometheus", "prometheus-mysqld-exporter",
+           "perl"]
+_GH_OST = "v1.1.8"
+_BINLOG_READER = "mysql-replication==1.0.17"
+
+
+class Tools:
+    """Programs of Debian's packages, run as if they were installed."""
+
+    def __init__(self, server):
+        try:
+            self.folder = provide("ecosystem", _DEBIAN)
+        except UserError as error:
+            pytest.skip(f"Debian's packages cannot be had: {error}")
+        self._server = server
+
+    def environment(self):
+        folder = self.folder
+        modules = [folder / "usr/share/perl5"]
+        for pattern in ("usr/lib/*/perl5/*", "usr/share/perl/*", "usr/lib/*/perl/*",
+                        "usr/lib/*/perl-base"):
+            modules += sorted(folder.glob(pattern))
+        plugins = sorted(folder.glob("usr/lib/*/libmariadb3/plugin"))
+        return {**os.environ, "LC_ALL": "C", "PERL5LIB": ":".join(map(str, modules)),
+                "MARIADB_PLUGIN_DIR": str(plugins[0]) if plugins else "",
+                "PATH": f"{self._server.tree.basedir / 'bin'}:{os.environ['PATH']}"}
+
+    def command(self, name, *arguments):
+        program = self.folder / "usr/bin" / name
+        script = program.read_bytes()[:2] == b"#!"
+        perl = [str(self.folder / "usr/bin/perl")] if script else []
+        return [*perl, str(program), *map(str, arguments)]
+
+    def run(self, name, *arguments, status=0):
+        """What it prints; the status must be the one that is expected."""
+        return run(self.command(name, *arguments), status, self.environment())
+
+
+def run(command, status=0, environment=None, stdin=subprocess.DEVNULL):
+    result = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE, text=True,
+                            stderr=subprocess.STDOUT, env=environment, errors="replace")
+    if result.returncode != status:
+        raise Failure(f"{command} ended with {result.returncode}: {result.stdout[-3000:]}")
+    return result.stdout
+
+
+def dsn(server, **parts):
+    """How Percona's tools are told where to go."""
+    return ",".join([f"S={server.socket}", "u=root", *(f"{key}={value}" for key, value
+                                                       in parts.items())])
+
+
+def _once(name, fill):
+    """A folder below .mysql/ that is there whole or not at all."""
+    folder = MYSQL / name
+    with open(MYSQL / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            partial = folder.with_name(name + ".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            fill(partial)
+            partial.rename(folder)
+    return folder
+
+
+def _fetch(what, command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                            **options)
+    if result.returncode:
+        pytest.skip(f"{what} cannot be had: {(result.stderr or result.stdout).strip()[-300:]}")
+
+
+def gh_ost():
+    """Its path: built from the module's sources."""
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not Path(go).is_file():
+        pytest.skip("there is no go to build gh-ost with")
+
+    def fill(folder):
+        (folder / "go.mod").write_text(
+            f"module tools\n\ngo 1.23\n\nrequire github.com/github/gh-ost {_GH_OST}\n")
+        package = "github.com/github/gh-ost/go/cmd/gh-ost"
+        _fetch("gh-ost", [go, "build", "-mod=mod", "-o", "gh-ost", package], cwd=folder,
+               env={**os.environ, "GOPATH": str(folder / "go"), "GOFLAGS": "-modcacherw"})
+        shutil.rmtree(folder / "go")
+    return _once("gh-ost", fill) / "gh-ost"
+
+
+def binlog_reader():
+    """Where Python finds pymysqlreplication."""
+    return _once("binlog-reader", lambda folder: _fetch(
+        _BINLOG_READER, [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder),
+                         _BINLOG_READER]))
