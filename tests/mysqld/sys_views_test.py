@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from framework import ENGINE, ROOT
+from framework import ENGINE, ROOT, Client
 
 pytestmark = [pytest.mark.server(options=("--performance-schema=ON",)),
               pytest.mark.skipif(ENGINE != "ROWAN", reason="about Rowan's tables")]
@@ -40,6 +40,29 @@ def test_each_view_answers_and_has_its_twin(t):
     for view in views:
         t.run(f"SELECT * FROM rowan_sys.`{view}`")
     t.equal(_one(t, "version")["mysql_version"], t.value("SELECT VERSION()"))
+
+
+def test_what_a_reader_needs(t):
+    """Without SELECT on the tables themselves, too."""
+    t.run("DROP USER IF EXISTS monitor", "CREATE USER monitor", "GRANT PROCESS ON *.* TO monitor",
+          "GRANT SELECT ON performance_schema.* TO monitor",
+          "GRANT SELECT, EXECUTE ON rowan_sys.* TO monitor",
+          "GRANT SELECT, EXECUTE ON sys.* TO monitor",
+          "CREATE TABLE seen (id INT PRIMARY KEY)", "INSERT INTO seen VALUES (5)")
+    holder, waiting = t.client(), t.client()
+    holder.execute("BEGIN")
+    holder.execute("DELETE FROM seen")
+    _wait(t, waiting, "DELETE FROM seen")
+    with Client(t.server.socket, user="monitor") as monitor:
+        for view in (*_ALONE, *_WITH_TWINS, *(f"x${name}" for name in _WITH_TWINS)):
+            t.true(monitor.query(f"SELECT * FROM rowan_sys.`{view}`") or "unused" in view, view)
+        # Columns are shown to who may read the table.
+        t.equal(monitor.value("SELECT locked_key FROM rowan_sys.lock_waits"), "(0x80000005)")
+        t.run(f"GRANT SELECT ON {t.database}.seen TO monitor")
+    with Client(t.server.socket, user="monitor") as monitor:
+        t.equal(monitor.value("SELECT locked_key FROM rowan_sys.lock_waits"), "(id = 5)")
+    holder.execute("ROLLBACK")
+    waiting.receive()
 
 
 def _wait(t, waiting, statement):

@@ -3,7 +3,8 @@
 -- them; each view whose numbers are for people has a twin x$ with plain ones. Running this again
 -- brings an older one up to date. docs/observing.md tells what is in them.
 --
--- Views run with the privileges of who reads them: PROCESS, and SELECT on performance_schema.
+-- Views run with the privileges of who reads them: PROCESS, SELECT on performance_schema, SELECT and
+-- EXECUTE on rowan_sys and sys.
 
 SET NAMES utf8mb4;
 CREATE DATABASE IF NOT EXISTS rowan_sys DEFAULT CHARACTER SET utf8mb4;
