@@ -60,6 +60,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// What CREATE refuses in addition to Make: see CheckTableLimits in table_layout.h.
   [[nodiscard]] Status CheckLimits() const;
 
+  /// Where keys, rows and payloads have which column.
+  [[nodiscard]] const TableLayout& layout() const { return *layout_; }
+
   /// Serialised column list / key part list, kept in the catalog; compared at open: a difference
   /// means that server and engine disagree about the table.
   [[nodiscard]] std::string TableDescriptor() const;

@@ -60,13 +60,15 @@ INNER = {
     "plugin/codec": (frozenset({"base", "engine"}), {"plugin/codec"}),
     "plugin/fulltext": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/fulltext"}),
     "plugin/server": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/server"}),
+    "plugin/program": (frozenset({"base", "engine"}),
+                       {"plugin/codec", "plugin/server", "plugin/program"}),
     "plugin/handler": (frozenset({"base", "engine"}),
                        {"plugin/codec", "plugin/fulltext", "plugin/server", "plugin/handler"}),
     "plugin/partition": (frozenset({"base", "engine"}),
                          {"plugin/codec", "plugin/server", "plugin/handler",
                           "plugin/partition"}),
     "plugin/pushdown": (frozenset({"base", "engine"}),
-                        {"plugin/codec", "plugin/server", "plugin/handler",
+                        {"plugin/codec", "plugin/server", "plugin/program", "plugin/handler",
                          "plugin/pushdown"}),
 }
 

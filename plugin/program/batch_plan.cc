@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/program/batch_plan.h"
+
+#include "plugin/program/column_node.h"
+#include "plugin/program/compile_value.h"
+#include "sql/field.h"
+#include "sql/item.h"
+
+namespace rowan {
+
+BatchPlan::BatchPlan(const TABLE* table, const TableLayout& layout, uint32_t index_number)
+    : table_(table), layout_(layout), index_number_(index_number) {}
+
+BatchPlan::~BatchPlan() = default;
+
+ValueId BatchPlan::AddNode(std::unique_ptr<ValueNode> node) {
+  nodes_.push_back(std::move(node));
+  return ValueId{static_cast<uint32_t>(nodes_.size() - 1)};
+}
+
+Constant* BatchPlan::AddConstant(Item* item, const ConstantForm& form) {
+  constants_.push_back(std::make_unique<Constant>(item, form));
+  return constants_.back().get();
+}
+
+std::optional<ValueId> BatchPlan::AddValue(Item* item, const char** reason) {
+  for (const KnownItem& known : items_) {
+    if (known.item == item || known.item->eq(item)) return known.id;
+  }
+  std::optional<ValueId> id = CompileValue(item, this, reason);
+  if (id.has_value()) items_.push_back({item, *id});
+  return id;
+}
+
+std::optional<ValueId> BatchPlan::AddColumn(const Field* field, const char** reason) {
+  for (const KnownColumn& known : columns_) {
+    if (known.field == field) return known.id;
+  }
+  std::unique_ptr<ValueNode> node = MakeColumnNode(*this, field, reason);
+  if (node == nullptr) return std::nullopt;
+  const ValueId id = AddNode(std::move(node));
+  columns_.push_back({field, id});
+  return id;
+}
+
+bool BatchPlan::Prepare() {
+  for (const std::unique_ptr<Constant>& constant : constants_) {
+    if (!constant->Evaluate()) return false;
+  }
+  return true;
+}
+
+}  // namespace rowan
