@@ -20,8 +20,13 @@ ValueId BatchPlan::AddNode(std::unique_ptr<ValueNode> node) {
   return ValueId{static_cast<uint32_t>(nodes_.size() - 1)};
 }
 
-Constant* BatchPlan::AddConstant(Item* item, const ConstantForm& form) {
+const Constant* BatchPlan::AddConstant(Item* item, const ConstantForm& form) {
   constants_.push_back(std::make_unique<Constant>(item, form));
+  return constants_.back().get();
+}
+
+const Constant* BatchPlan::AddNumber(int64_t number) {
+  constants_.push_back(std::make_unique<Constant>(number));
   return constants_.back().get();
 }
 
@@ -48,6 +53,9 @@ std::optional<ValueId> BatchPlan::AddColumn(const Field* field, const char** rea
 bool BatchPlan::Prepare() {
   for (const std::unique_ptr<Constant>& constant : constants_) {
     if (!constant->Evaluate()) return false;
+  }
+  for (const std::function<bool()>& step : steps_) {
+    if (!step()) return false;
   }
   return true;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -49,9 +50,12 @@ class BatchPlan {
   std::optional<ValueId> AddColumn(const Field* field, const char** reason);
   /// For the parts of this folder.
   ValueId AddNode(std::unique_ptr<ValueNode> node);
-  Constant* AddConstant(Item* item, const ConstantForm& form);
+  const Constant* AddConstant(Item* item, const ConstantForm& form);
+  const Constant* AddNumber(int64_t number);
+  /// `step` is to be done at each start, after the constants are known. False: as Prepare.
+  void AddStep(std::function<bool()> step) { steps_.push_back(std::move(step)); }
 
-  /// Evaluates the constants, on the session's thread. False: the plan cannot be used in this
+  /// Evaluates the constants, on the session's thread. The programs must still be there. False: the plan cannot be used in this
   /// execution (if the session has an error, that is why).
   [[nodiscard]] bool Prepare();
 
@@ -79,6 +83,7 @@ class BatchPlan {
   const uint32_t index_number_;
   std::vector<std::unique_ptr<ValueNode>> nodes_;
   std::vector<std::unique_ptr<Constant>> constants_;
+  std::vector<std::function<bool()>> steps_;
   std::vector<KnownItem> items_;
   std::vector<KnownColumn> columns_;
 };

@@ -21,8 +21,9 @@ enum class ValueKind : uint8_t {
   kDecimal,      ///< int64_t: the value times 10^scale; at most 18 digits
   kWideDecimal,  ///< Wide: likewise, at most 38 digits
   kDouble,       ///< double
-  kDatetime,     ///< int64_t, packed as the server does: DATE (with time 0) and DATETIME
-  kTime,         ///< int64_t, packed as the server does
+  kDate,         ///< int64_t: (year * 16 + month) * 32 + day, as the server's Date_val
+  kDatetime,     ///< int64_t, packed: the server's TIME_to_longlong_datetime_packed
+  kTime,         ///< int64_t: the server's Time_val::for_comparison()
   kBytes,        ///< Bytes, of text or of binary data
 };
 
@@ -33,7 +34,7 @@ inline constexpr uint32_t kWideDigits = 38;
 struct ValueType {
   ValueKind kind = ValueKind::kSigned;
   uint8_t scale = 0;                      ///< of decimals: digits after the point
-  uint8_t precision = 0;                  ///< of decimals: digits in all
+  uint8_t precision = 0;                  ///< of decimals and integers: most digits in all
   bool nullable = false;                  ///< some value may be NULL
   const CHARSET_INFO* charset = nullptr;  ///< of kBytes: the value's character set and collation
 };

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// + - * of integers, decimals and doubles -> nodes of a plan. A row whose result the server would
+// refuse, or that has more digits than are computed here, is put aside.
+#pragma once
+
+#include <memory>
+
+#include "plugin/program/operand.h"
+
+namespace rowan {
+
+enum class Operation : uint8_t { kAdd, kSubtract, kMultiply };
+
+struct Arithmetic {
+  Operation operation = Operation::kAdd;
+  Operand left;
+  Operand right;
+  bool is_unsigned = false;  ///< the result may not be negative
+};
+
+/// Of two integers.
+std::unique_ptr<ValueNode> MakeIntegerArithmetic(const Arithmetic& arithmetic);
+/// Of decimals and integers. Null: the server might round the result, or it always has too many
+/// digits.
+std::unique_ptr<ValueNode> MakeDecimalArithmetic(const Arithmetic& arithmetic);
+/// Of doubles and integers.
+std::unique_ptr<ValueNode> MakeRealArithmetic(const Arithmetic& arithmetic);
+
+}  // namespace rowan
