@@ -52,6 +52,12 @@ using EntryOrdinal = SnapshotScan::Ordinal;
 /// row.
 enum class RowKeys : uint8_t { kForget, kKeep };
 
+/// Keys of an index: [from, end); empty: no bound.
+struct EntryRange {
+  Bytes from{};
+  Bytes end{};
+};
+
 class TableCursor : private RowCodec::BlobReader {
  public:
   /// For later sessions. All three outlive the cursor.
@@ -102,6 +108,16 @@ class TableCursor : private RowCodec::BlobReader {
   /// The row with exactly this clustered key; a scan of the clustered index may go on from it.
   /// kNotFound.
   Status GetRow(Bytes clustered_key, void* record);
+  // --- in batches: entries as they are stored. REQUIRES: a scan is open and neither locks nor a
+  // --- gate are asked for. Errors as of the scan ---
+  /// The first entries of [from, end), empty: no bound; the first batch has up to `entries` of
+  /// them, the next ones grow to whole leaves.
+  Status FirstBatch(const EntryRange& range, size_t entries, EntryBatch* batch);
+  Status NextBatch(EntryBatch* batch);
+  /// Puts an entry of the batch, or a copy of one, into the record like one that the scan is on; a
+  /// filter does not apply. kNotFound: it has no row.
+  Status PutEntry(Bytes key, Bytes value, void* record);
+
   /// Releases the locks of the row just read.
   void UnlockCurrent();
   /// UPDATE at READ COMMITTED: from the next scan on, rows locked by others are read as last
@@ -141,11 +157,7 @@ class TableCursor : private RowCodec::BlobReader {
   /// READ UNCOMMITTED the newest ones. Ends with the first error of `visit`.
   using EntryVisit = FunctionRef<Status(Bytes key, Bytes payload)>;
   Status VisitEntries(uint32_t index, EntryVisit visit) { return VisitEntries(index, {}, visit); }
-  /// The range [from, end); empty: no bound.
-  struct EntryRange {
-    Bytes from{};
-    Bytes end{};
-  };
+  /// The same of a range.
   Status VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
 
   /// True if it goes on after damage; TakeSalvageReport says what it skipped.
@@ -226,6 +238,7 @@ class TableCursor : private RowCodec::BlobReader {
   Status TryLockRow(Bytes clustered_key, ByteBuffer* row);
   Result<uint64_t> TryCountEntries(uint32_t index, Bytes from, Bytes end);
   Status TryVisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
+  Status TakeBatch(Status moved, EntryBatch* batch);
   Status FindRow(Bytes clustered_key, void* record);
 
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,

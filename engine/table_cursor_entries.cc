@@ -2,6 +2,8 @@
 // What a table cursor does without records: see table_cursor.h.
 #include "engine/table_cursor.h"
 
+#include <utility>
+
 namespace rowan {
 
 Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
@@ -59,6 +61,43 @@ Status TableCursor::TryVisitEntries(uint32_t index, const EntryRange& range, Ent
     if (session_->interrupted()) return Status(Code::kInterrupted);
   }
   return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
+}
+
+// --- in batches ---
+
+Status TableCursor::FirstBatch(const EntryRange& range, size_t entries, EntryBatch* batch) {
+  return OrLetGo([&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    cursor_.SetFirstBatch(entries);
+    cursor_.SetEnd(range.end);
+    const Status moved =
+        range.from.empty() ? cursor_.SeekFirst(&view_) : cursor_.SeekAtLeast(range.from, &view_);
+    cursor_.SetFirstBatch(1);
+    return TakeBatch(moved, batch);
+  });
+}
+
+Status TableCursor::NextBatch(EntryBatch* batch) {
+  return OrLetGo([&] { return TakeBatch(cursor_.Next(&view_), batch); });
+}
+
+Status TableCursor::TakeBatch(Status moved, EntryBatch* batch) {
+  if (!moved.ok()) {
+    view_ = {};
+    return moved;
+  }
+  *batch = cursor_.TakeBatch();
+  return session_->interrupted() ? Status(Code::kInterrupted) : moved;
+}
+
+Status TableCursor::PutEntry(Bytes key, Bytes value, void* record) {
+  return OrLetGo([&] {
+    view_ = {key, value};
+    EntryFilter* const filter = std::exchange(filter_, nullptr);
+    const Status status = PutRow(record);
+    filter_ = filter;
+    return status;
+  });
 }
 
 }  // namespace rowan

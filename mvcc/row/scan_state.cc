@@ -22,7 +22,7 @@ void ScanState::StartBatch(Direction scan_direction) {
   direction = scan_direction;
   finished = false;
   alone = false;
-  limit = 1;
+  limit = first_limit;
   position = 0;
   ClearBatch();
 }

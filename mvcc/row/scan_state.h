@@ -9,7 +9,7 @@
 
 #include "btree/cursor.h"
 #include "btree/direction.h"
-#include "btree/node.h"
+#include "mvcc/row/batch_item.h"
 #include "mvcc/row/byte_arena.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/read_counts.h"
@@ -19,19 +19,6 @@
 #include "mvcc/txn_manager.h"
 
 namespace rowan {
-
-/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row,
-/// and the older one is yet to be built, without the latch.
-struct BatchItem {
-  uint32_t key_offset = 0;
-  uint32_t value_offset = 0;
-  uint32_t value_bytes = 0;
-  uint16_t key_bytes = 0;   ///< without repeat
-  bool has_repeat = false;  ///< it follows the key
-  bool pending = false;
-};
-static_assert(sizeof(BatchItem) == 16);
-static_assert(NodeMaxKeyBytes(kPageSizeMax) <= UINT16_MAX);
 
 /// Where a scan is. Without its batch it is at a key or outside, and so survives a statement.
 struct ScanPlace {
@@ -135,11 +122,12 @@ struct ScanState {
 
   ScanPlace place;
   Direction direction = Direction::kForward;
-  bool finished = false;  ///< nothing more in this direction
-  bool alone = false;     ///< the item was got by its key: the tree cursor does not stand there
-  size_t limit = 1;       ///< entries in the next batch
-  size_t position = 0;    ///< current item
-  ReadCounts counts;      ///< since they were last taken
+  bool finished = false;   ///< nothing more in this direction
+  bool alone = false;      ///< the item was got by its key: the tree cursor does not stand there
+  size_t first_limit = 1;  ///< entries in the first batch after a start
+  size_t limit = 1;        ///< entries in the next batch
+  size_t position = 0;     ///< current item
+  ReadCounts counts;       ///< since they were last taken
   std::vector<BatchItem> items;
   ByteArena arena;
 

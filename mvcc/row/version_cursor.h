@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "mvcc/row/entry_batch.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/locking_scan.h"
 #include "mvcc/row/read_note.h"
@@ -92,6 +93,18 @@ class VersionCursor {
       return Show(direction, view);
     }
     return StepFar(direction, view);
+  }
+
+  // --- in batches, which end at the latest with a leaf ---
+  /// The first batch after a seek, which begins with the entry it found, has up to this many
+  /// entries; the next ones grow. Until it is set again; 1 at first.
+  void SetFirstBatch(size_t entries) { scan_.first_limit = entries; }
+  /// What has been copied from the current entry on; the scan moves to the last of it, so that Next
+  /// begins the next batch. REQUIRES: the last move succeeded.
+  [[nodiscard]] EntryBatch TakeBatch() {
+    const std::span<const BatchItem> items(scan_.items);
+    const size_t first = std::exchange(scan_.position, items.size() - 1);
+    return {scan_.arena.At(0, 0).data(), items.subspan(first)};
   }
 
   /// Where the scan is, by a key instead of its batch.
