@@ -41,7 +41,7 @@ std::optional<uint64_t> WholeNumber(Item* item) {
 }
 
 /// A comparison with the counted item on its left side.
-struct Comparison {
+struct LimitComparison {
   Item_func::Functype kind = Item_func::UNKNOWN_FUNC;
   Item* limit = nullptr;
 };
@@ -56,7 +56,8 @@ Item_func::Functype Mirrored(Item_func::Functype kind) {
   }
 }
 
-Comparison ComparisonOf(Item_func* function, const std::function<bool(Item*)>& is_counted) {
+LimitComparison LimitComparisonOf(Item_func* function,
+                                  const std::function<bool(Item*)>& is_counted) {
   if (function->argument_count() != 2) return {};
   Item** const arguments = function->arguments();
   if (is_counted(arguments[0])) return {function->functype(), arguments[1]};
@@ -228,7 +229,7 @@ std::optional<uint64_t> UpperLimit(Item* conjunct, const std::function<bool(Item
     }
     return std::nullopt;
   }
-  const Comparison comparison = ComparisonOf(function, is_counted);
+  const LimitComparison comparison = LimitComparisonOf(function, is_counted);
   if (comparison.limit == nullptr) return std::nullopt;
   const std::optional<uint64_t> limit = WholeNumber(comparison.limit);
   if (!limit.has_value()) return std::nullopt;
