@@ -20,6 +20,7 @@
 #include "sql/handler.h"
 #include "sql/table.h"
 
+#include "plugin/handler/block_rows.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/group_reader.h"
 #include "plugin/handler/key_read.h"
@@ -110,6 +111,8 @@ class ha_rowan : public handler, private EntryFilter {
   void SetGroupPlan(std::unique_ptr<const GroupPlan> plan) { groups_.SetPlan(std::move(plan)); }
   /// For the scans of the statement, until its end or the next plan; null: none.
   void SetRowPlan(std::unique_ptr<const RowPlan> plan) { row_plan_ = std::move(plan); }
+  /// Likewise; its rows come instead of those of the scan.
+  void SetBlockRows(std::unique_ptr<BlockRows> rows) { block_rows_ = std::move(rows); }
   /// True if reads use one snapshot and lock nothing.
   [[nodiscard]] bool ReadsSnapshot() const;
   /// The engine table that the handler works on.
@@ -212,6 +215,8 @@ class ha_rowan : public handler, private EntryFilter {
   [[nodiscard]] bool SkipsRows() const {
     return row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kSkip;
   }
+  /// The next row of `block_rows_`.
+  int ReadOfBlock(uchar* record);
   /// Begins a scan that skips rows.
   int ReadAfterSkipped(uchar* record, int error_at_end);
 
@@ -241,6 +246,7 @@ class ha_rowan : public handler, private EntryFilter {
   KeyRead key_read_;
   GroupReader groups_;
   std::unique_ptr<const RowPlan> row_plan_;    ///< null: none
+  std::unique_ptr<BlockRows> block_rows_;      ///< null: none
   std::unique_ptr<DsMrr_impl> sorted_ranges_;  ///< reads the index with a second handler; or null
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
   LockMode duplicate_mode_ = LockMode::kShared;

@@ -164,6 +164,7 @@ int ha_rowan::reset() {
   duplicate_mode_ = LockMode::kShared;
   groups_.SetPlan(nullptr);
   row_plan_.reset();
+  block_rows_.reset();
   part_->EndStatement(ha_thd());
   return 0;
 }

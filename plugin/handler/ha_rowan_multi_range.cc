@@ -10,6 +10,10 @@ namespace rowan {
 
 int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
                                     uint mode, HANDLER_BUFFER* buffer) {
+  if (block_rows_ != nullptr) {
+    block_rows_->Restart();
+    return 0;
+  }
   // Without a snapshot or locks a row may be deleted between its reference and its fetch.
   if (read_options_.mode == ReadMode::kReadUncommitted) mode |= HA_MRR_USE_DEFAULT_IMPL;
   // The second handler would collect every row of the groups, and not know which rows to skip.
@@ -24,6 +28,7 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
 }
 
 int ha_rowan::multi_range_read_next(char** range_info) {
+  if (block_rows_ != nullptr) return ReadOfBlock(table->record[0]);
   if (sorted_ranges_ == nullptr) return handler::multi_range_read_next(range_info);
   return sorted_ranges_->dsmrr_next(range_info);
 }

@@ -200,6 +200,7 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
 
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
+  if (block_rows_ != nullptr) return ReadOfBlock(record);
   if (groups_.is_open()) return ReadNextOfGroups(record);
   if (!part_->scan.prepared) PrepareRead();
   if (part_->scan.bounded_by_key) {
@@ -227,6 +228,10 @@ int ha_rowan::index_prev(uchar* record) {
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
   if (groups_.is_open()) return ReadFirstGroup(record, GroupScan::Direction::kForward);
+  if (block_rows_ != nullptr) {
+    block_rows_->Restart();
+    return ReadOfBlock(record);
+  }
   if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
   if (codec().TextIndexAt(reader()->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
@@ -334,6 +339,7 @@ int ha_rowan::rnd_init(bool scan) {
   part_->scan.search_complete = false;
   part_->scan.bounded_by_key = false;
   part_->scan.skips_rows = scan && SkipsRows();
+  if (block_rows_ != nullptr) block_rows_->Restart();
   PrepareRead();
   return 0;
 }
@@ -346,6 +352,7 @@ int ha_rowan::rnd_end() {
 
 int ha_rowan::rnd_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_next_count);
+  if (block_rows_ != nullptr) return ReadOfBlock(record);
   if (part_->scan.skips_rows) {
     part_->scan.skips_rows = false;
     return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
@@ -371,6 +378,11 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
   return CompareReferences(*part_, left, right);
 }
 
+int ha_rowan::ReadOfBlock(uchar* record) {
+  if (!part_->scan.prepared) PrepareRead();
+  return Found(block_rows_->Next(reader(), record), HA_ERR_END_OF_FILE);
+}
+
 int ha_rowan::ReadAfterSkipped(uchar* record, int error_at_end) {
   part_->scan.bounded_by_key = false;
   part_->scan.search_complete = false;
@@ -385,6 +397,7 @@ bool ha_rowan::ReadsSnapshot() const {
 
 std::string ha_rowan::explain_extra() const {
   if (groups_.plan() != nullptr) return groups_.plan()->description;
+  if (block_rows_ != nullptr) return block_rows_->description();
   if (!SkipsRows()) return {};
   return ", behind " + std::to_string(row_plan_->skip) + " passed over";
 }

@@ -19,26 +19,13 @@
 #include "plugin/handler/key_bounds.h"
 #include "plugin/pushdown/range_condition.h"
 #include "plugin/pushdown/range_of_condition.h"
-#include "plugin/server/instance.h"
+#include "plugin/pushdown/table_access.h"
 
 namespace rowan {
 namespace {
 
 /// The server skips fewer rows just as fast.
 constexpr ha_rows kSkipMin = 16;
-
-ha_rowan* SingleTableOf(const JOIN& join) {
-  const Query_block& block = *join.query_block;
-  if (block.leaf_table_count != 1) return nullptr;
-  TABLE* table = block.leaf_tables->table;
-  if (table == nullptr || table->part_info != nullptr || table->s->tmp_table != NO_TMP_TABLE) {
-    return nullptr;
-  }
-  if (table->file->ht != g_hton) return nullptr;
-  auto* file = down_cast<ha_rowan*>(table->file);
-  // One that delivers only some rows of each group has a plan already, and says so.
-  return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
-}
 
 /// Leading parts of the key that have one value in all of the range.
 uint EqualParts(const KEY& key, const QUICK_RANGE& range) {
@@ -297,7 +284,7 @@ void SkipRows(const Reading& reading, AccessPath* root, JOIN* join) {
 
 void CountOrSkipRows(THD* thd, AccessPath* root, JOIN* join) {
   if (root->type != AccessPath::AGGREGATE && root->type != AccessPath::LIMIT_OFFSET) return;
-  ha_rowan* file = SingleTableOf(*join);
+  ha_rowan* file = OnlyTableOf(*join);
   if (file == nullptr) return;
   const Reading reading{thd, file, join->query_block->leaf_tables->table};
   if (root->type == AccessPath::AGGREGATE) CountRows(reading, root, join);

@@ -15,6 +15,7 @@
 #include "plugin/pushdown/extremes_of_groups.h"
 #include "plugin/pushdown/first_rows.h"
 #include "plugin/pushdown/ranked_rows.h"
+#include "plugin/pushdown/whole_blocks.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
 
@@ -29,6 +30,7 @@ void ForgetPlans(const Query_block* block) {
     auto* file = down_cast<ha_rowan*>(table->file);
     file->SetGroupPlan(nullptr);
     file->SetRowPlan(nullptr);
+    file->SetBlockRows(nullptr);
   }
 }
 
@@ -54,6 +56,7 @@ int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   ForgetPlans(join->query_block);
   if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
   CountOrSkipRows(thd, root, join);
+  PushWholeBlock(thd, root, join);
   return 0;
 }
 

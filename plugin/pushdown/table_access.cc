@@ -11,7 +11,9 @@
 #include "sql/table.h"
 #include "sql/temp_table_param.h"
 
+#include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/conditions.h"
+#include "plugin/server/instance.h"
 
 namespace rowan {
 namespace {
@@ -91,6 +93,19 @@ Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table)
     item = CopiedTo(root, join, field);
   }
   return nullptr;
+}
+
+ha_rowan* OnlyTableOf(const JOIN& join) {
+  const Query_block& block = *join.query_block;
+  if (block.leaf_table_count != 1) return nullptr;
+  TABLE* table = block.leaf_tables->table;
+  if (table == nullptr || table->part_info != nullptr || table->s->tmp_table != NO_TMP_TABLE) {
+    return nullptr;
+  }
+  if (table->file->ht != g_hton) return nullptr;
+  auto* file = down_cast<ha_rowan*>(table->file);
+  // One that delivers only some rows of each group has a plan already, and says so.
+  return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
 }
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table) {

@@ -28,6 +28,11 @@ struct TableAccess {
 /// it a column of a temporary table between its steps. Null: it is something else.
 Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table);
 
+class ha_rowan;
+/// The handler of the block's only table, if it is Rowan's, not partitioned or temporary, read from
+/// a snapshot without locks, and has no other plan than the server's. Null: it is not.
+ha_rowan* OnlyTableOf(const JOIN& join);
+
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table);
 
 }  // namespace rowan

@@ -125,6 +125,10 @@ MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
                   nullptr, nullptr, 0, &g_serializable_types);
 
 /// Raises the client error for a refused value.
+MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
+                  "The engine evaluates conditions and aggregates on one table in batches of rows.",
+                  nullptr, nullptr, true);
+
 int RefuseValue(SYS_VAR* variable, Status status);
 
 template <typename T, Status (*apply)(T)>
@@ -422,6 +426,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(ddl_threads),
                                  MYSQL_SYSVAR(snapshot_isolation),
                                  MYSQL_SYSVAR(pushdown_groupwise),
+                                 MYSQL_SYSVAR(pushdown_blocks),
                                  MYSQL_SYSVAR(serializable),
                                  MYSQL_SYSVAR(scrub_bytes_per_second),
                                  nullptr};
@@ -466,6 +471,7 @@ Durability FlushLogAtTrxCommit(THD* thd) {
 bool OptimisticSerializable(THD* thd) { return THDVAR(thd, serializable) == 1; }
 bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
 bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
+bool PushdownBlocks(THD* thd) { return THDVAR(thd, pushdown_blocks); }
 uint32_t LockWaitTimeoutSeconds(THD* thd) {
   const uint32_t own = THDVAR(thd, lock_wait_timeout);
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());

@@ -32,6 +32,8 @@ bool OptimisticSerializable(THD* thd);
 bool SnapshotIsolation(THD* thd);
 /// rowan_pushdown_groupwise.
 bool PushdownGroupwise(THD* thd);
+/// rowan_pushdown_blocks.
+bool PushdownBlocks(THD* thd);
 /// The session's rowan_lock_wait_timeout, or innodb_lock_wait_timeout where that is 0.
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 /// innodb_rollback_on_timeout.

@@ -67,9 +67,12 @@ INNER = {
     "plugin/partition": (frozenset({"base", "engine"}),
                          {"plugin/codec", "plugin/server", "plugin/handler",
                           "plugin/partition"}),
+    "plugin/blocks": (frozenset({"base", "engine"}),
+                      {"plugin/codec", "plugin/server", "plugin/program", "plugin/handler",
+                       "plugin/blocks"}),
     "plugin/pushdown": (frozenset({"base", "engine"}),
                         {"plugin/codec", "plugin/server", "plugin/program", "plugin/handler",
-                         "plugin/pushdown"}),
+                         "plugin/blocks", "plugin/pushdown"}),
 }
 
 

@@ -106,6 +106,16 @@ def _alike(smaller, difference):
         lambda found: found.theirs.error))
 
 
+def _pushed(t):
+    """How many blocks the engine has evaluated itself, of those on one table that it looked at."""
+    counts = {name.removeprefix("Rowan_blocks_"): int(value)
+              for name, value in t.run("SHOW GLOBAL STATUS LIKE 'Rowan_blocks_%'")}
+    left = ", ".join(f"{counts[name]} {name.removeprefix('left_by_')}"
+                     for name in sorted(counts) if name != "pushed")
+    pushed = counts.get("pushed", 0)
+    return f"{pushed} query blocks pushed since the server's start; left by: {left}"
+
+
 def test_random_programs(t):
     run = Run(t)
     deadline = time.monotonic() + (_SECONDS_LONG if t.long else _SECONDS)
@@ -117,7 +127,7 @@ def test_random_programs(t):
         number += 1
         if t.long and number % 100 == 0:
             print(run.report(), flush=True)
-    print(run.report(), flush=True)
+    print(run.report(), _pushed(t), sep="\n", flush=True)
     run.close()
     if run.failures:
         raise Failure(f"programs differ: ROWAN_TEST_SEED={run.failures}")

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// BlockReader: the rows of a block's table in batches, filtered. A row that the programs leave to
+// the server (plugin/program/batch.h) is aside: its condition is evaluated by the server.
+// Thread safety: one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "plugin/blocks/batch_source.h"
+#include "plugin/program/filter_program.h"
+
+class Item;
+
+namespace rowan {
+
+/// What is read of a block's table.
+struct BlockPlan {
+  std::unique_ptr<BatchPlan> values;
+  std::unique_ptr<FilterProgram> filter;  ///< null: all rows pass
+  Item* condition = nullptr;              ///< the same, for rows that are left to the server
+  std::vector<RowPlan::Range> ranges;
+  std::string description;  ///< for EXPLAIN: the condition
+};
+
+class BlockReader {
+ public:
+  /// `first_batch`: how many rows the first batch may have.
+  BlockReader(BlockPlan plan, size_t first_batch);
+
+  void Restart();
+  /// `read_values`: reads further values of the rows that pass, and may put some aside.
+  using ReadValues = FunctionRef<void(Batch* batch, Selection* rows)>;
+  /// kEndOfRange.
+  Status NextBatch(TableCursor* reader, ReadValues read_values);
+
+  // --- the batch ---
+  [[nodiscard]] const Batch& batch() const { return batch_; }
+  /// Rows that pass.
+  [[nodiscard]] const Selection& rows() const { return rows_; }
+  /// Rows that may pass, ascending.
+  [[nodiscard]] const std::vector<RowNumber>& aside() const { return aside_; }
+  /// Puts a row into the record. kNotFound: there is none.
+  Status Put(RowNumber row, unsigned char* record);
+  /// The same for one that is aside. kNotFound: it does not pass.
+  Status PutIfPasses(RowNumber row, unsigned char* record);
+
+  [[nodiscard]] const BatchPlan& values() const { return *plan_.values; }
+  [[nodiscard]] const std::string& description() const { return plan_.description; }
+
+ private:
+  BlockPlan plan_;
+  BatchSource source_;
+  Batch batch_;
+  TableCursor* reader_ = nullptr;
+  bool begun_ = false;
+  bool is_usable_ = false;  ///< the programs are
+  StoredRows stored_;
+  Selection rows_;
+  std::vector<RowNumber> aside_;
+};
+
+}  // namespace rowan

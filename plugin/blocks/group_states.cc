@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/blocks/group_states.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mysql/strings/m_ctype.h"
+
+namespace rowan {
+namespace {
+
+/// More of them would fall out of the processor's caches, and the server takes groups apart again
+/// only by the cost of a row each.
+constexpr size_t kGroupMemoryMax = size_t{16} << 20;
+
+void AppendTo(const void* bytes, size_t size, ByteBuffer* target) {
+  const auto* first = static_cast<const std::byte*>(bytes);
+  target->insert(target->end(), first, first + size);
+}
+
+template <typename T>
+T StoredIn(Wide number) {
+  T value;
+  std::memcpy(&value, &number, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+void GroupStates::Read(Batch* batch, Selection* rows) {
+  key_values_.clear();
+  aggregate_values_.clear();
+  for (const ValueId id : keys_) key_values_.push_back(&batch->Read(id, rows));
+  for (const Aggregate& aggregate : aggregates_) {
+    const bool has_value = aggregate.kind != Aggregate::Kind::kCountRows;
+    aggregate_values_.push_back(has_value ? &batch->Read(aggregate.value, rows) : nullptr);
+  }
+}
+
+void GroupStates::Add(const Batch& batch, std::span<const RowNumber> rows) {
+  if (rows.empty()) return;
+  AssignGroups(batch, rows);
+  for (size_t i = 0; i < aggregates_.size(); ++i) {
+    switch (aggregates_[i].kind) {
+      case Aggregate::Kind::kCountRows: CountRows(i, rows); break;
+      case Aggregate::Kind::kCount: CountValues(i, rows); break;
+      default: {
+        const ValueType& type = batch.plan().TypeOf(aggregates_[i].value);
+        if (type.kind == ValueKind::kBytes) {
+          AddExtremeText(i, type.charset, rows);
+        } else {
+          AddTo(i, type.kind, rows);
+        }
+      }
+    }
+  }
+  KeepExtremes(batch.stored());
+}
+
+bool GroupStates::is_full() const {
+  const size_t states = states_.size() * sizeof(AggregateState) + firsts_.size() * sizeof(RowCopy);
+  return table_.bytes() + copies_.bytes() + states > kGroupMemoryMax;
+}
+
+void GroupStates::Clear() {
+  table_.Clear();
+  copies_.Clear();
+  firsts_.clear();
+  states_.clear();
+  last_key_.clear();
+}
+
+// --- groups ---
+
+void GroupStates::AssignGroups(const Batch& batch, std::span<const RowNumber> rows) {
+  if (keys_.empty()) {
+    if (firsts_.empty()) StartGroup(batch, rows.front());
+    return;  // all are 0
+  }
+  for (size_t i = 0; i < rows.size(); ++i) groups_of_[i] = GroupOf(batch, rows[i]);
+}
+
+uint32_t GroupStates::GroupOf(const Batch& batch, RowNumber row) {
+  EncodeKey(batch, row);
+  if (key_ == last_key_) return last_group_;  // never empty
+  bool is_new = false;
+  last_group_ = table_.Find(key_, &is_new);
+  if (is_new) StartGroup(batch, row);
+  std::swap(key_, last_key_);
+  return last_group_;
+}
+
+void GroupStates::EncodeKey(const Batch& batch, RowNumber row) {
+  key_.clear();
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    const ValueVector& values = *key_values_[i];
+    const bool is_null = values.has_nulls() && values.nulls()[row] != 0;
+    key_.push_back(static_cast<std::byte>(is_null ? 0 : 1));
+    if (is_null) continue;
+    switch (batch.plan().TypeOf(keys_[i]).kind) {
+      case ValueKind::kBytes: {
+        const Bytes text = values.As<Bytes>()[row];
+        const auto size = static_cast<uint32_t>(text.size());
+        AppendTo(&size, sizeof(size), &key_);
+        AppendTo(text.data(), text.size(), &key_);
+        break;
+      }
+      case ValueKind::kWideDecimal: AppendTo(&values.As<Wide>()[row], sizeof(Wide), &key_); break;
+      default: AppendTo(&values.As<uint64_t>()[row], sizeof(uint64_t), &key_);
+    }
+  }
+}
+
+void GroupStates::StartGroup(const Batch& batch, RowNumber row) {
+  const StoredRows& stored = batch.stored();
+  copies_.Keep(stored.keys[row], stored.values[row], {}, &firsts_.emplace_back());
+  states_.resize(states_.size() + aggregates_.size());
+}
+
+// --- aggregates ---
+
+void GroupStates::CountRows(size_t aggregate, std::span<const RowNumber> rows) {
+  if (keys_.empty()) {
+    states_[aggregate].count += rows.size();
+    return;
+  }
+  for (size_t i = 0; i < rows.size(); ++i) ++StateAt(i, aggregate).count;
+}
+
+void GroupStates::CountValues(size_t aggregate, std::span<const RowNumber> rows) {
+  const ValueVector& values = *aggregate_values_[aggregate];
+  if (!values.has_nulls()) return CountRows(aggregate, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    StateAt(i, aggregate).count += values.nulls()[rows[i]] == 0 ? 1 : 0;
+  }
+}
+
+void GroupStates::AddTo(size_t aggregate, ValueKind kind, std::span<const RowNumber> rows) {
+  const bool sums = aggregates_[aggregate].kind == Aggregate::Kind::kSum;
+  switch (kind) {
+    case ValueKind::kUnsigned:
+      return sums ? AddSum<uint64_t>(aggregate, rows) : AddExtreme<uint64_t>(aggregate, rows);
+    case ValueKind::kWideDecimal:
+      return sums ? AddSum<Wide>(aggregate, rows) : AddExtreme<Wide>(aggregate, rows);
+    case ValueKind::kDouble: return AddExtreme<double>(aggregate, rows);
+    default: return sums ? AddSum<int64_t>(aggregate, rows) : AddExtreme<int64_t>(aggregate, rows);
+  }
+}
+
+template <typename T>
+void GroupStates::AddSum(size_t aggregate, std::span<const RowNumber> rows) {
+  const ValueVector& vector = *aggregate_values_[aggregate];
+  const T* const values = vector.As<T>();
+  if (keys_.empty() && !vector.has_nulls()) {
+    Wide sum = 0;
+    for (const RowNumber row : rows) sum += values[row];
+    states_[aggregate].number += sum;
+    states_[aggregate].count += rows.size();
+    return;
+  }
+  const uint8_t* const nulls = vector.nulls();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (nulls[rows[i]] != 0) continue;
+    AggregateState& state = StateAt(i, aggregate);
+    state.number += values[rows[i]];
+    ++state.count;
+  }
+}
+
+void GroupStates::Change(AggregateState* state, RowNumber row) {
+  state->row = row;
+  if (state->changed) return;
+  state->changed = true;
+  changed_.push_back(static_cast<size_t>(state - states_.data()));
+}
+
+template <typename T>
+void GroupStates::AddExtreme(size_t aggregate, std::span<const RowNumber> rows) {
+  const ValueVector& vector = *aggregate_values_[aggregate];
+  const T* const values = vector.As<T>();
+  const uint8_t* const nulls = vector.nulls();
+  const bool least = aggregates_[aggregate].kind == Aggregate::Kind::kMin;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (nulls[rows[i]] != 0) continue;
+    AggregateState& state = StateAt(i, aggregate);
+    const T value = values[rows[i]];
+    const T best = StoredIn<T>(state.number);
+    if (state.count++ != 0 && !(least ? value < best : best < value)) continue;
+    std::memcpy(&state.number, &value, sizeof(value));
+    Change(&state, rows[i]);
+  }
+}
+
+void GroupStates::AddExtremeText(size_t aggregate, const CHARSET_INFO* charset,
+                                 std::span<const RowNumber> rows) {
+  const ValueVector& vector = *aggregate_values_[aggregate];
+  const Bytes* const values = vector.As<Bytes>();
+  const bool least = aggregates_[aggregate].kind == Aggregate::Kind::kMin;
+  const auto text = [](Bytes bytes) { return reinterpret_cast<const uchar*>(bytes.data()); };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (vector.nulls()[rows[i]] != 0) continue;
+    AggregateState& state = StateAt(i, aggregate);
+    const Bytes value = values[rows[i]];
+    if (state.count++ != 0) {
+      const Bytes best = state.changed ? state.text : copies_.ExtraOf(state.extreme);
+      const int order =
+          charset->coll->strnncollsp(charset, text(value), value.size(), text(best), best.size());
+      if (least ? order >= 0 : order <= 0) continue;
+    }
+    state.text = value;
+    Change(&state, rows[i]);
+  }
+}
+
+void GroupStates::KeepExtremes(const StoredRows& stored) {
+  for (const size_t number : changed_) {
+    AggregateState& state = states_[number];
+    copies_.Keep(stored.keys[state.row], stored.values[state.row], state.text, &state.extreme);
+    state.changed = false;
+    state.text = {};
+  }
+  changed_.clear();
+}
+
+}  // namespace rowan

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/blocks/grouped_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/counters.h"
+#include "base/out_of_memory.h"
+
+namespace rowan {
+namespace {
+
+/// The whole first leaf: every row is needed.
+constexpr size_t kFirstBatchOfGroups = 16384;
+
+}  // namespace
+
+GroupedRows::GroupedRows(BlockPlan plan, std::vector<ValueId> keys,
+                         std::vector<Aggregate> aggregates)
+    : block_(std::move(plan), kFirstBatchOfGroups),
+      states_(std::move(keys), std::move(aggregates)) {}
+
+void GroupedRows::Restart() {
+  block_.Restart();
+  states_.Clear();
+  row_at_ = aside_at_ = 0;
+  at_end_ = delivers_groups_ = delivers_aside_ = is_group_ = false;
+}
+
+Status GroupedRows::Next(TableCursor* reader, unsigned char* record) {
+  reader_ = reader;
+  record_ = record;
+  return OrOutOfMemory([this] { return TryNext(); });
+}
+
+Status GroupedRows::TryNext() {
+  for (;;) {
+    if (delivers_groups_ && next_group_ < states_.size()) {
+      group_ = next_group_++;
+      is_group_ = true;
+      AddCounter(Counter::kBlockGroups);
+      return ShowFirst();
+    }
+    if (delivers_groups_) states_.Clear();
+    delivers_groups_ = false;
+    is_group_ = false;
+    if (std::exchange(delivers_aside_, false)) {
+      AddCounter(Counter::kBlockRowsAside);
+      return block_.Put(block_.aside()[aside_at_++], record_);
+    }
+    if (const Status status = GoOn(); !status.ok()) return status;
+  }
+}
+
+void GroupedRows::StartDelivery() {
+  delivers_groups_ = true;
+  next_group_ = 0;
+}
+
+/// Until there is something to deliver. kEndOfRange.
+Status GroupedRows::GoOn() {
+  while (!delivers_groups_) {
+    if (!BatchIsDone()) {
+      if (const Status status = GoOnInBatch(); !status.ok()) return status;
+      continue;
+    }
+    if (at_end_) return Status(Code::kEndOfRange);
+    row_at_ = aside_at_ = 0;
+    const Status status = block_.NextBatch(
+        reader_, [this](Batch* batch, Selection* rows) { states_.Read(batch, rows); });
+    at_end_ = status.Is(Code::kEndOfRange);
+    if (at_end_) StartDelivery();
+    if (!at_end_ && !status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+/// Adds the rows before the next one that is aside, and looks at that.
+Status GroupedRows::GoOnInBatch() {
+  const Selection& rows = block_.rows();
+  const bool has_aside = aside_at_ < block_.aside().size();
+  const RowNumber* const first = rows.begin() + row_at_;
+  const RowNumber* const stop =
+      has_aside ? std::lower_bound(first, rows.end(), block_.aside()[aside_at_]) : rows.end();
+  states_.Add(block_.batch(), {first, stop});
+  row_at_ = static_cast<size_t>(stop - rows.begin());
+  if (has_aside) {
+    const Status judged = block_.PutIfPasses(block_.aside()[aside_at_], record_);
+    if (!judged.ok() && !judged.Is(Code::kNotFound)) return judged;
+    delivers_aside_ = judged.ok();
+    if (!delivers_aside_) ++aside_at_;
+  }
+  if (delivers_aside_ || states_.is_full()) StartDelivery();
+  return Status::Ok();
+}
+
+Status GroupedRows::ShowExtreme(size_t aggregate) {
+  const RowCopy& row = StateOf(aggregate).extreme;
+  return reader_->PutEntry(states_.copies().KeyOf(row), states_.copies().ValueOf(row), record_);
+}
+
+Status GroupedRows::ShowFirst() {
+  const RowCopy& row = states_.FirstOf(group_);
+  return reader_->PutEntry(states_.copies().KeyOf(row), states_.copies().ValueOf(row), record_);
+}
+
+}  // namespace rowan

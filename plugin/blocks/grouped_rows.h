@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// GroupedRows: the rows of a table filtered and brought together by group in batches. A scan then
+// delivers, in place of the rows, the first row of each group, and with it what the aggregates have
+// of the group (partial_aggregate.h). A row that the programs leave to the server is delivered as
+// it is, after the groups of the rows before it. So the server brings together what belongs
+// together: it may get several parts of one group.
+//
+// Memory is bounded: too many groups are delivered before the scan is at its end.
+// Thread safety: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugin/blocks/block_reader.h"
+#include "plugin/blocks/group_states.h"
+#include "plugin/handler/block_rows.h"
+
+namespace rowan {
+
+class GroupedRows final : public BlockRows {
+ public:
+  GroupedRows(BlockPlan plan, std::vector<ValueId> keys, std::vector<Aggregate> aggregates);
+
+  void Restart() override;
+  Status Next(TableCursor* reader, unsigned char* record) override;
+  [[nodiscard]] std::string description() const override {
+    return ", aggregated in batches" + block_.description();
+  }
+
+  // --- about what was delivered last ---
+  /// It is a group; if not, a row.
+  [[nodiscard]] bool is_group() const { return is_group_; }
+  [[nodiscard]] const AggregateState& StateOf(size_t aggregate) const {
+    return states_.StateOf(group_, aggregate);
+  }
+  /// Digits after the point of a sum.
+  [[nodiscard]] uint32_t ScaleOf(const Aggregate& aggregate) const {
+    return block_.values().TypeOf(aggregate.value).scale;
+  }
+  /// Puts the row with the group's least or greatest value into the record, and the group's first
+  /// row again. The group has one.
+  Status ShowExtreme(size_t aggregate);
+  Status ShowFirst();
+
+ private:
+  Status TryNext();
+  Status GoOn();
+  Status GoOnInBatch();
+  [[nodiscard]] bool BatchIsDone() const {
+    return row_at_ == block_.rows().size() && aside_at_ == block_.aside().size();
+  }
+  void StartDelivery();
+
+  BlockReader block_;
+  GroupStates states_;
+  TableCursor* reader_ = nullptr;
+  unsigned char* record_ = nullptr;
+  bool at_end_ = false;
+  size_t row_at_ = 0;    ///< the next one of the batch's rows
+  size_t aside_at_ = 0;  ///< the next one of those aside
+  bool delivers_groups_ = false;
+  bool delivers_aside_ = false;  ///< once the groups are delivered
+  uint32_t next_group_ = 0;
+  uint32_t group_ = 0;
+  bool is_group_ = false;
+};
+
+}  // namespace rowan

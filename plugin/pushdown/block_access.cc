@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/pushdown/block_access.h"
+
+#include <string>
+#include <utility>
+
+#include "sql/item.h"
+#include "sql/join_optimizer/access_path.h"
+#include "sql/range_optimizer/range_optimizer.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+#include "sql/table.h"
+
+#include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/key_bounds.h"
+
+namespace rowan {
+namespace {
+
+/// The ranges of one scan, and its index as the engine numbers it.
+struct ScannedRanges {
+  uint32_t index_number = 0;
+  std::vector<RowPlan::Range> ranges;
+};
+
+bool TakeIndex(const ha_rowan& file, uint key, ScannedRanges* scanned) {
+  return file.pushed_idx_cond == nullptr &&
+         IsSearchableKey(file.part().codec(), key, &scanned->index_number);
+}
+
+bool TakeRanges(const ha_rowan& file, const AccessPath& path, ScannedRanges* scanned) {
+  const auto& scan = path.index_range_scan();
+  if (scan.geometry || scan.need_rows_in_rowid_order || scan.reverse) return false;
+  if (!TakeIndex(file, scan.index, scanned)) return false;
+  for (unsigned i = 0; i < scan.num_ranges; ++i) {
+    QUICK_RANGE* const range = scan.ranges[i];
+    key_range low;
+    key_range high;
+    range->make_min_endpoint(&low);
+    range->make_max_endpoint(&high);
+    const bool has_low = (range->flag & NO_MIN_RANGE) == 0 && low.keypart_map != 0;
+    const bool has_high = (range->flag & NO_MAX_RANGE) == 0 && high.keypart_map != 0;
+    if (!MakeRange(file.part(), scan.index, has_low ? &low : nullptr, has_high ? &high : nullptr,
+                   &scanned->ranges.emplace_back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scanned) {
+  switch (path.type) {
+    case AccessPath::TABLE_SCAN: scanned->ranges.emplace_back(); return true;
+    case AccessPath::INDEX_SCAN:
+      scanned->ranges.emplace_back();
+      return !path.index_scan().reverse &&
+             TakeIndex(file, static_cast<uint>(path.index_scan().idx), scanned);
+    case AccessPath::INDEX_RANGE_SCAN: return TakeRanges(file, path, scanned);
+    default: return false;
+  }
+}
+
+std::string Describe(const THD* thd, const Item* condition) {
+  if (condition == nullptr) return {};
+  String text;
+  condition->print(thd, &text, QT_ORDINARY);
+  return ", with condition: " + std::string(text.ptr(), text.length());
+}
+
+}  // namespace
+
+Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* access) {
+  TABLE* const table = file->part().server_table();
+  const bool has_filter = top->type == AccessPath::FILTER;
+  access->top = top;
+  access->scan = has_filter ? top->filter().child : top;
+  if (has_filter && top->filter().materialize_subqueries) return Counter::kBlocksLeftByCondition;
+  ScannedRanges scanned;
+  // Generated columns are the server's to compute.
+  if (table->vfield != nullptr || file->part().reader()->salvages() ||
+      !TakeScan(*file, *access->scan, &scanned)) {
+    return Counter::kBlocksLeftByAccess;
+  }
+  BlockPlan& plan = access->plan;
+  plan.ranges = std::move(scanned.ranges);
+  plan.values =
+      std::make_unique<BatchPlan>(table, file->part().codec().layout(), scanned.index_number);
+  if (has_filter) {
+    const char* reason = nullptr;
+    plan.condition = top->filter().condition;
+    plan.filter = FilterProgram::Compile(plan.condition, plan.values.get(), &reason);
+    if (plan.filter == nullptr) return Counter::kBlocksLeftByCondition;
+  }
+  if (thd->lex->is_explain()) plan.description = Describe(thd, plan.condition);
+  return Counter::kCount;
+}
+
+void ReadInBatches(const BlockAccess& access, ha_rowan* file, std::unique_ptr<BlockRows> rows) {
+  // The filter's place in the plan becomes the scan's: nothing else points there.
+  if (access.top != access.scan) *access.top = *access.scan;
+  file->SetBlockRows(std::move(rows));
+  AddCounter(Counter::kBlocksPushed);
+}
+
+}  // namespace rowan

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How the plan of a block reads its only table, if that can be done in batches (plugin/blocks/): a
+// scan of the table or of an index, forwards, with or without ranges, under a condition of which
+// all is compiled for batches.
+// Thread safety: only the thread that optimises the statement.
+#pragma once
+
+#include <memory>
+
+#include "base/counters.h"
+#include "plugin/blocks/block_reader.h"
+
+struct AccessPath;
+struct TABLE;
+class THD;
+
+namespace rowan {
+
+class BlockRows;
+class ha_rowan;
+
+struct BlockAccess {
+  AccessPath* top = nullptr;   ///< a filter, or the scan itself
+  AccessPath* scan = nullptr;  ///< what the filter reads
+  BlockPlan plan{};
+};
+
+/// Of the scan at `top`, or the one under the filter there. kCount: `*access` is complete;
+/// otherwise the counter of what is in the way.
+Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* access);
+/// Makes the scan deliver these rows, without the filter.
+void ReadInBatches(const BlockAccess& access, ha_rowan* file, std::unique_ptr<BlockRows> rows);
+
+}  // namespace rowan

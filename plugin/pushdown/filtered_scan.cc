@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/pushdown/filtered_scan.h"
+
+#include <memory>
+#include <utility>
+
+#include "sql/join_optimizer/access_path.h"
+#include "sql/join_optimizer/walk_access_paths.h"
+#include "sql/sql_optimizer.h"
+
+#include "plugin/blocks/filtered_rows.h"
+#include "plugin/handler/ha_rowan.h"
+#include "plugin/pushdown/block_access.h"
+
+namespace rowan {
+namespace {
+
+constexpr double kRowsInRangesMin = 200;
+
+/// False: it would not pay, as in the many queries for few rows.
+bool ReadsManyRows(const AccessPath& scan) {
+  return scan.type != AccessPath::INDEX_RANGE_SCAN || scan.num_output_rows() >= kRowsInRangesMin;
+}
+
+/// The filter directly above a scan of the table; null: there is none, or more than one.
+AccessPath* FilterOf(AccessPath* root, JOIN* join, const TABLE* table) {
+  AccessPath* found = nullptr;
+  int scans = 0;
+  WalkAccessPaths(
+      root, join, WalkAccessPathPolicy::ENTIRE_QUERY_BLOCK, [&](AccessPath* path, JOIN*) {
+        if (GetBasicTable(path) == table) ++scans;
+        const bool filters =
+            path->type == AccessPath::FILTER && GetBasicTable(path->filter().child) == table;
+        if (filters) found = path;
+        return false;
+      });
+  return scans == 1 ? found : nullptr;
+}
+
+}  // namespace
+
+void PushFilter(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
+  AccessPath* const filter = FilterOf(root, join, file->part().server_table());
+  if (filter == nullptr || !ReadsManyRows(*filter->filter().child)) return;
+  BlockAccess access;
+  const Counter obstacle = ReadBlockAccess(thd, file, filter, &access);
+  if (obstacle != Counter::kCount) return AddCounter(obstacle);
+  auto rows = std::make_unique<FilteredRows>(std::move(access.plan));
+  ReadInBatches(access, file, std::move(rows));
+}
+
+}  // namespace rowan

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/pushdown/whole_blocks.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sql/item_sum.h"
+#include "sql/join_optimizer/access_path.h"
+#include "sql/join_optimizer/walk_access_paths.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+#include "sql/sql_optimizer.h"
+
+#include "base/counters.h"
+#include "plugin/blocks/grouped_rows.h"
+#include "plugin/blocks/partial_aggregate.h"
+#include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/key_read.h"
+#include "plugin/pushdown/block_access.h"
+#include "plugin/pushdown/conditions.h"
+#include "plugin/pushdown/filtered_scan.h"
+#include "plugin/pushdown/table_access.h"
+#include "plugin/server/system_variables.h"
+
+namespace rowan {
+namespace {
+
+/// Sums of as many rows as there can be stay within a Wide.
+constexpr uint32_t kSummedDigitsMax = 28;
+
+/// What is to be computed of one block's table.
+class BlockRecogniser {
+ public:
+  BlockRecogniser(const TABLE* table, JOIN* join, BatchPlan* values)
+      : table_(table), join_(join), values_(values) {}
+
+  /// kCount: it is recognised. Otherwise the counter of what is in the way.
+  Counter Recognise(AccessPath* root);
+  [[nodiscard]] const std::vector<ValueId>& keys() const { return keys_; }
+  [[nodiscard]] const std::vector<Aggregate>& aggregates() const { return aggregates_; }
+
+ private:
+  bool ReadGroups(AccessPath* root);
+  bool ReadAggregates();
+  std::optional<Aggregate> ReadAggregate(Item_sum* function);
+  std::optional<Aggregate> ReadCount(Item* argument);
+  std::optional<Aggregate> ReadSum(Item_sum* function);
+  std::optional<Aggregate> ReadExtreme(Item_sum* function);
+
+  const TABLE* const table_;
+  JOIN* const join_;
+  BatchPlan* const values_;
+  std::vector<ValueId> keys_;
+  bool divides_finer_ = false;  ///< rows of one group of the statement may be in several here
+  std::vector<Aggregate> aggregates_;
+};
+
+// --- groups ---
+
+bool BlockRecogniser::ReadGroups(AccessPath* root) {
+  Fields fields;
+  for (const ORDER* group = join_->query_block->group_list.first; group != nullptr;
+       group = group->next) {
+    Item* const item = *group->item;
+    if (item->has_subquery() || item->has_stored_program() || item->is_non_deterministic()) {
+      return false;
+    }
+    const bool leaves = WalkItem(item, enum_walk::PREFIX, [&](Item* part) {
+      Field* field = FieldOf(part);
+      if (field == nullptr) return false;
+      if (field->table != table_) field = SourceField(root, join_, part, table_);
+      if (field == nullptr || field->table != table_) return true;
+      AddOnce(&fields, field);
+      return false;
+    });
+    if (leaves) return false;
+    divides_finer_ = divides_finer_ || FieldOf(item) == nullptr;
+  }
+  for (const Field* field : fields) {
+    const char* reason = nullptr;
+    const std::optional<ValueId> key = values_->AddColumn(field, &reason);
+    if (!key.has_value()) return false;
+    keys_.push_back(*key);
+    const ValueKind kind = values_->TypeOf(*key).kind;
+    divides_finer_ = divides_finer_ || kind == ValueKind::kBytes || kind == ValueKind::kDouble;
+  }
+  return true;
+}
+
+// --- aggregates ---
+
+bool BlockRecogniser::ReadAggregates() {
+  for (Item_sum** function = join_->sum_funcs; *function != nullptr; ++function) {
+    const std::optional<Aggregate> aggregate = ReadAggregate(*function);
+    if (!aggregate.has_value()) return false;
+    aggregates_.push_back(*aggregate);
+  }
+  const auto& selected = join_->query_block->fields;
+  return std::none_of(selected.begin(), selected.end(),
+                      [](const Item* item) { return item->is_non_deterministic(); });
+}
+
+std::optional<Aggregate> BlockRecogniser::ReadAggregate(Item_sum* function) {
+  if (function->is_rollup_sum_wrapper() || function->has_with_distinct() ||
+      function->argument_count() != 1) {
+    return std::nullopt;
+  }
+  switch (function->sum_func()) {
+    case Item_sum::COUNT_FUNC: return ReadCount(function->get_arg(0));
+    case Item_sum::SUM_FUNC:
+    case Item_sum::AVG_FUNC: return ReadSum(function);
+    case Item_sum::MIN_FUNC:
+    case Item_sum::MAX_FUNC: return ReadExtreme(function);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Aggregate> BlockRecogniser::ReadCount(Item* argument) {
+  const bool is_plain =
+      argument->const_item() ? !argument->has_subquery() : FieldOf(argument, table_) != nullptr;
+  if (is_plain && !argument->is_nullable()) return Aggregate{Aggregate::Kind::kCountRows};
+  const char* reason = nullptr;
+  const std::optional<ValueId> value = values_->AddValue(argument, &reason);
+  if (!value.has_value()) return std::nullopt;
+  return Aggregate{Aggregate::Kind::kCount, *value};
+}
+
+std::optional<Aggregate> BlockRecogniser::ReadSum(Item_sum* function) {
+  if (function->result_type() != DECIMAL_RESULT) return std::nullopt;
+  const char* reason = nullptr;
+  const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
+  if (!value.has_value()) return std::nullopt;
+  const ValueType& type = values_->TypeOf(*value);
+  switch (type.kind) {
+    case ValueKind::kSigned:
+    case ValueKind::kUnsigned:
+    case ValueKind::kDecimal: break;
+    case ValueKind::kWideDecimal:
+      if (type.precision > kSummedDigitsMax) return std::nullopt;
+      break;
+    default: return std::nullopt;
+  }
+  return Aggregate{Aggregate::Kind::kSum, *value};
+}
+
+std::optional<Aggregate> BlockRecogniser::ReadExtreme(Item_sum* function) {
+  const char* reason = nullptr;
+  const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
+  if (!value.has_value()) return std::nullopt;
+  // Of several equal texts the first one counts, which parts of a group do not tell.
+  const bool is_text = values_->TypeOf(*value).kind == ValueKind::kBytes;
+  if (is_text && divides_finer_) return std::nullopt;
+  const bool least = function->sum_func() == Item_sum::MIN_FUNC;
+  return Aggregate{least ? Aggregate::Kind::kMin : Aggregate::Kind::kMax, *value};
+}
+
+Counter BlockRecogniser::Recognise(AccessPath* root) {
+  if (!ReadGroups(root)) return Counter::kBlocksLeftByGroup;
+  return ReadAggregates() ? Counter::kCount : Counter::kBlocksLeftByAggregate;
+}
+
+// --- the plan ---
+
+/// The aggregation of the block; null: there is none, or more than one.
+AccessPath* AggregationOf(AccessPath* root, JOIN* join) {
+  AccessPath* found = nullptr;
+  int count = 0;
+  WalkAccessPaths(
+      root, join, WalkAccessPathPolicy::ENTIRE_QUERY_BLOCK, [&](AccessPath* path, JOIN*) {
+        const bool aggregates =
+            path->type == AccessPath::AGGREGATE || path->type == AccessPath::TEMPTABLE_AGGREGATE;
+        if (!aggregates) return false;
+        found = path;
+        ++count;
+        return false;
+      });
+  return count == 1 ? found : nullptr;
+}
+
+bool IsPlainAggregation(const JOIN& join, const AccessPath& aggregation) {
+  const Query_block& block = *join.query_block;
+  const bool has_rollup = aggregation.type == AccessPath::AGGREGATE &&
+                          aggregation.aggregate().olap != UNSPECIFIED_OLAP_TYPE;
+  return !has_rollup && block.olap == UNSPECIFIED_OLAP_TYPE && !block.has_windows() &&
+         join.const_tables == 0;
+}
+
+/// The rows that stand for groups are made of what the scan reads.
+bool HasAllColumns(const ha_rowan& file, const BlockAccess& access) {
+  const uint32_t index_number = access.plan.values->index_number();
+  return index_number == 0 || IndexCoversRead(*file.part().server_table(),
+                                              file.part().codec().KeyOfIndexNumber(index_number));
+}
+
+/// Puts the functions' stand-ins into the plan. False: no memory, nothing has changed.
+bool StandIn(THD* thd, const JOIN& join, const std::vector<Aggregate>& aggregates,
+             GroupedRows* rows) {
+  std::vector<PartialAggregate*> all;
+  for (size_t i = 0; i < aggregates.size(); ++i) {
+    auto* const one =
+        new (thd->mem_root) PartialAggregate(thd, join.sum_funcs[i], rows, aggregates[i], i);
+    if (one == nullptr || !one->Prepare()) return false;
+    all.push_back(one);
+  }
+  std::copy(all.begin(), all.end(), join.sum_funcs);
+  return true;
+}
+
+/// Whether the scan delivers groups from now on.
+bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
+  AccessPath* const aggregation = AggregationOf(root, join);
+  if (aggregation == nullptr || !IsPlainAggregation(*join, *aggregation)) return false;
+  AccessPath* const input = aggregation->type == AccessPath::AGGREGATE
+                                ? aggregation->aggregate().child
+                                : aggregation->temptable_aggregate().subquery_path;
+  BlockAccess access;
+  Counter obstacle = ReadBlockAccess(thd, file, input, &access);
+  if (obstacle == Counter::kCount && !HasAllColumns(*file, access)) {
+    obstacle = Counter::kBlocksLeftByAccess;
+  }
+  BlockRecogniser recogniser(file->part().server_table(), join, access.plan.values.get());
+  if (obstacle == Counter::kCount) obstacle = recogniser.Recognise(root);
+  if (obstacle != Counter::kCount) {
+    AddCounter(obstacle);
+    return false;
+  }
+  auto rows = std::make_unique<GroupedRows>(std::move(access.plan), recogniser.keys(),
+                                            recogniser.aggregates());
+  if (!StandIn(thd, *join, recogniser.aggregates(), rows.get())) return false;
+  ReadInBatches(access, file, std::move(rows));
+  return true;
+}
+
+}  // namespace
+
+void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
+  ha_rowan* const file = OnlyTableOf(*join);
+  if (file == nullptr || !PushdownBlocks(thd)) return;
+  const Query_block& block = *join->query_block;
+  const bool aggregates = block.is_explicitly_grouped() || block.is_implicitly_grouped();
+  if (aggregates && PushAggregation(thd, file, root, join)) return;
+  PushFilter(thd, file, root, join);
+}
+
+}  // namespace rowan

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Aggregating queries on one table, evaluated in the engine over batches of stored rows, beside
+InnoDB's results for the same data (docs/whole_queries.md)."""
+import threading
+
+import pytest
+
+from framework import ENGINE, Failure, MysqlError
+
+pytestmark = [
+    pytest.mark.server(options=("--performance-schema=OFF",)),
+    pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
+
+_ROWS = 3000
+_TEXTS = ("'a'", "'A'", "'b'", "'B '", "'b'", "''", "NULL", "'ä'", "'zz'", "'zZ'")
+_COLUMNS = ("id INT PRIMARY KEY, k INT, big BIGINT NOT NULL, u BIGINT UNSIGNED, "
+            "price DECIMAL(12,2) NOT NULL, rate DECIMAL(4,4), wide DECIMAL(26,8), d DATE, "
+            "at DATETIME(3), s VARCHAR(20), c CHAR(10) NOT NULL, bin VARBINARY(10), f DOUBLE, "
+            "e ENUM('x','y','z'), t TEXT, tiny TINYINT NOT NULL, KEY kb (k, big), KEY s (s)")
+
+
+def _quoted(text):
+    return f"'{text}'"
+
+
+def _row(random, i):
+    def maybe(value):
+        return "NULL" if random.random() < 0.15 else str(value)
+    text = random.choice(_TEXTS)
+    long_text = "REPEAT('x', 9000)" if random.random() < 0.01 else "'t'"
+    return (f"({i}, {maybe(random.randint(-5, 5))}, {random.randint(-2**62, 2**62)}, "
+            f"{maybe(random.randint(0, 2**64 - 1))}, {random.randint(-10**6, 10**6)}.{i % 100:02}, "
+            f"{maybe('0.' + str(random.randint(0, 9999)).zfill(4))}, "
+            f"{maybe(random.randint(-10**17, 10**17))}, "
+            f"{maybe(_quoted(f'2024-0{random.randint(1, 9)}-11'))}, "
+            f"{maybe(_quoted(f'2024-05-11 10:00:{random.randint(10, 59)}.123'))}, "
+            f"{text}, {random.choice(('1', _quoted('q'), _quoted('Q')))}, "
+            f"{maybe('X' + _quoted(f'0{random.randint(0, 9)}'))}, "
+            f"{maybe(random.randint(-100, 100))}, {maybe(random.randint(1, 3))}, {long_text}, "
+            f"{random.randint(-128, 127)})")
+
+
+def _fill(t, rows=_ROWS):
+    values = [_row(t.random, i) for i in range(1, rows + 1)]
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} ({_COLUMNS}) ENGINE={engine}")
+        for first in range(0, rows, 500):
+            t.run(f"INSERT INTO {table} VALUES {', '.join(values[first:first + 500])}")
+        t.run(f"ANALYZE TABLE {table}")
+
+
+def _outcome(client, statement):
+    try:
+        result = client.execute(statement)
+    except MysqlError as error:
+        return ("error", error.code)
+    warnings = client.query("SHOW WARNINGS") if result.warnings else []
+    return ([tuple(map(str, row)) for row in result.rows], sorted(map(str, warnings)))
+
+
+def _plan(client, query):
+    return client.query(f"EXPLAIN FORMAT=TREE {query}")[0][0]
+
+
+class Queries:
+    """Compares; counts what was pushed."""
+
+    def __init__(self, t, client=None):
+        self.t, self.client = t, client or t.client()
+        self.pushed = self.all = 0
+
+    def check(self, query, pushed=None):
+        """`{t}` is the table. The same rows in the same order, with the switch on and off, and
+        warnings, as InnoDB's. pushed: whether it must be; None: either."""
+        ours, theirs = query.replace("{t}", "ours"), query.replace("{t}", "theirs")
+        expected = _outcome(self.client, theirs)
+        plan = _plan(self.client, ours)
+        is_pushed = "aggregated in batches" in plan
+        self.all += 1
+        self.pushed += "in batches" in plan
+        if pushed is not None and pushed != is_pushed:
+            raise Failure(f"pushed {is_pushed}: {query}\n{plan}")
+        actual = _outcome(self.client, ours)
+        if actual != expected:
+            raise Failure(f"{query}\nours {str(actual)[:600]}\ntheirs {str(expected)[:600]}\n"
+                          f"{plan}")
+        self.client.execute("SET rowan_pushdown_blocks = OFF")
+        off = _outcome(self.client, ours)
+        self.client.execute("SET rowan_pushdown_blocks = ON")
+        if off != expected:
+            raise Failure(f"switched off: {query}\nours {str(off)[:600]}\ntheirs "
+                          f"{str(expected)[:600]}")
+
+
+_AGGREGATES = ("COUNT(*)", "COUNT(k)", "SUM(k)", "SUM(big)", "SUM(u)", "SUM(price)", "SUM(rate)",
+               "SUM(wide)", "AVG(k)", "AVG(price)", "AVG(wide)", "MIN(k)", "MAX(big)", "MIN(u)",
+               "MAX(price)", "MIN(wide)", "MAX(d)", "MIN(at)", "MAX(f)", "MIN(f)", "SUM(tiny)",
+               "AVG(tiny)", "SUM(price * (1 - rate))", "SUM(k + tiny)", "COUNT(s)", "MAX(id)")
+_CONDITIONS = ("TRUE", "k < 2", "k IS NULL", "price > 100", "price BETWEEN -500 AND 500.5",
+               "k IN (1, 2, -3)", "big > 0 AND k <> 1", "k = 1 OR price < 0",
+               "u > 9223372036854775807", "d >= '2024-04-01' AND d < '2024-06-01'", "s = 'a'",
+               "s LIKE '%z%'", "c = 'q'",
+               "rate BETWEEN 0.2 AND 0.7 AND k < 3", "id < 100", "id BETWEEN 500 AND 1500",
+               "id IN (1, 5, 900)", "k > 100", "NOT (k > 0)", "tiny > k", "f < 10", "e = 'x'")
+_GROUPS = ("k", "s", "c", "d", "e", "k, c", "tiny % 3", "YEAR(d)", "bin", "price", "at", "u",
+           "wide")
+
+
+def test_aggregates_of_the_whole_table(t):
+    _fill(t)
+    queries = Queries(t)
+    queries.check("SELECT COUNT(*), SUM(k) FROM {t} WHERE k < 2", True)
+    queries.check("SELECT COUNT(k), SUM(k), AVG(k), MIN(k), MAX(k) FROM {t}", True)
+    queries.check("SELECT SUM(price), AVG(price), SUM(rate), AVG(wide) FROM {t}", True)
+    queries.check("SELECT SUM(k) + COUNT(*) * 2, MAX(d) FROM {t} HAVING SUM(k) IS NOT NULL", True)
+    queries.check("SELECT SUM(k), COUNT(k), MIN(k), AVG(k), COUNT(*) FROM {t} WHERE k > 100", True)
+    queries.check("SELECT SUM(k), k, price FROM {t} WHERE FALSE")
+    for _ in range(60):
+        shown = ", ".join(t.random.sample(_AGGREGATES, t.random.randint(1, 4)))
+        queries.check(f"SELECT {shown} FROM {{t}} WHERE {t.random.choice(_CONDITIONS)}")
+    print(f"{queries.pushed} of {queries.all} pushed")
+    t.true(queries.pushed * 2 > queries.all, f"{queries.pushed} of {queries.all} pushed")
+
+
+def test_groups(t):
+    _fill(t)
+    queries = Queries(t)
+    queries.check("SELECT k, COUNT(*), SUM(price) FROM {t} GROUP BY k ORDER BY k", True)
+    queries.check("SELECT s, COUNT(*), MAX(k) FROM {t} GROUP BY s", True)
+    queries.check("SELECT c, AVG(k), AVG(price) FROM {t} WHERE k < 3 GROUP BY c "
+                  "HAVING COUNT(*) > 3 ORDER BY 2 DESC LIMIT 1", True)
+    queries.check("SELECT YEAR(d), COUNT(*) FROM {t} GROUP BY YEAR(d)", True)
+    queries.check("SELECT k FROM {t} GROUP BY k ORDER BY k", None)
+    for _ in range(60):
+        group = t.random.choice(_GROUPS)
+        shown = ", ".join(t.random.sample(_AGGREGATES, t.random.randint(1, 3)))
+        order = t.random.choice(("", "", f" ORDER BY {group}", f" ORDER BY COUNT(*), {group}"))
+        having = t.random.choice(("", "", " HAVING COUNT(*) > 2"))
+        queries.check(f"SELECT {group}, {shown} FROM {{t}} WHERE {t.random.choice(_CONDITIONS)} "
+                      f"GROUP BY {group}{having}{order}")
+    print(f"{queries.pushed} of {queries.all} pushed")
+
+
+def test_what_is_left_to_the_server(t):
+    _fill(t, 300)
+    t.run("CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1")
+    queries = Queries(t)
+    for query in ("SELECT COUNT(DISTINCT k) FROM {t} WHERE price > 0", "SELECT SUM(f) FROM {t}",
+                  "SELECT k, SUM(price) FROM {t} GROUP BY k WITH ROLLUP",
+                  "SELECT GROUP_CONCAT(k ORDER BY id) FROM {t}",
+                  "SELECT SUM(k) FROM {t} WHERE price > one()",
+                  "SELECT SUM(k) FROM {t} WHERE k = (SELECT MAX(k) FROM {t} WHERE id < 5)",
+                  "SELECT SUM(a.k) FROM {t} a JOIN {t} b ON a.id = b.id",
+                  "SELECT SUM(price) OVER () FROM {t} WHERE id < 10",
+                  "SELECT k, COUNT(*) FROM {t} GROUP BY k, one() ORDER BY k",
+                  "SELECT SUM(k) FROM {t} FOR UPDATE", "SELECT SUM(k) FROM {t} FOR SHARE"):
+        queries.check(query, False)
+    for isolation in ("SERIALIZABLE", "READ UNCOMMITTED"):
+        queries.client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+        queries.client.execute("BEGIN")
+        queries.check("SELECT SUM(k), MAX(price) FROM {t} WHERE k < 3", False)
+        queries.client.execute("COMMIT")
+
+
+def test_an_empty_table_and_no_row(t):
+    _fill(t, 0)
+    queries = Queries(t)
+    for query in ("SELECT COUNT(*), SUM(k), MAX(k), AVG(price) FROM {t} WHERE price > 1",
+                  "SELECT MIN(s), MAX(d) FROM {t} WHERE price > 1",
+                  "SELECT k, SUM(k) FROM {t} GROUP BY k"):
+        queries.check(query, True)
+
+
+def test_own_changes_and_old_snapshots(t):
+    _fill(t)
+    reader, writer = t.client(), t.client()
+    queries = Queries(t, reader)
+    some = ("SELECT COUNT(*), SUM(k), MAX(price) FROM {t} WHERE k < 3",
+            "SELECT k, COUNT(*), MIN(big), SUM(price) FROM {t} GROUP BY k",
+            "SELECT SUM(price) FROM {t} WHERE id BETWEEN 100 AND 2000")
+    for isolation in ("REPEATABLE READ", "READ COMMITTED"):
+        for client in (reader, writer):
+            client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+        reader.execute("BEGIN")
+        for query in some:
+            queries.check(query, True)
+        writer.execute("BEGIN")
+        for table in ("ours", "theirs"):
+            writer.execute(f"UPDATE {table} SET k = k + 1, price = price * 2 WHERE id % 3 = 0")
+            writer.execute(f"DELETE FROM {table} WHERE id % 7 = 0")
+            writer.execute(f"INSERT INTO {table} (id, big, price, c, tiny, k) "
+                           f"SELECT id + 100000, big, price, c, tiny, 2 FROM {table} WHERE id < 50")
+        for query in some:
+            queries.check(query, True)
+            Queries(t, writer).check(query, True)
+        writer.execute("COMMIT")
+        for query in some:
+            queries.check(query, True)
+        reader.execute("COMMIT")
+        for query in some:
+            queries.check(query, True)
+        for table in ("ours", "theirs"):
+            writer.execute(f"DELETE FROM {table} WHERE id >= 100000")
+
+
+def test_prepared_statements_with_other_parameters(t):
+    _fill(t)
+    client = t.client()
+    for table in ("ours", "theirs"):
+        client.execute(f"PREPARE {table}_a FROM 'SELECT COUNT(*), SUM(k), AVG(price), MAX(d) FROM "
+                       f"{table} WHERE k < ? AND id > ?'")
+        client.execute(f"PREPARE {table}_g FROM 'SELECT k, COUNT(*), SUM(price), MIN(big) FROM "
+                       f"{table} WHERE price < ? GROUP BY k ORDER BY k'")
+    for low, high in ((1, 5), (3, 2000), (-100, 0), (5, 2999), (0, 0), (2, 100)):
+        client.execute(f"SET @low = {low}, @high = {high}")
+        t.equal(client.query("EXECUTE ours_a USING @low, @high"),
+                client.query("EXECUTE theirs_a USING @low, @high"))
+        t.equal(client.query("EXECUTE ours_g USING @high"),
+                client.query("EXECUTE theirs_g USING @high"))
+
+
+def test_inside_other_statements(t):
+    _fill(t)
+    for table in ("ours", "theirs"):
+        t.run(f"CREATE VIEW v_{table} AS SELECT k, COUNT(*) n, SUM(price) p FROM {table} WHERE "
+              "tiny > 0 GROUP BY k",
+              f"CREATE PROCEDURE p_{table}(IN limit_k INT) SELECT SUM(price), COUNT(*), limit_k "
+              f"FROM {table} WHERE k < limit_k",
+              f"CREATE FUNCTION f_{table}(x INT) RETURNS DECIMAL(30,2) READS SQL DATA RETURN "
+              f"(SELECT SUM(price) FROM {table} WHERE k = x)")
+    queries = Queries(t)
+    for query in ("SELECT * FROM v_{t} ORDER BY k", "SELECT MAX(n), SUM(p) FROM v_{t}",
+                  "SELECT * FROM (SELECT k, SUM(price) p FROM {t} WHERE price > 0 GROUP BY k) d "
+                  "ORDER BY p, k",
+                  "WITH c AS (SELECT k, COUNT(*) n FROM {t} WHERE tiny < 100 GROUP BY k) SELECT "
+                  "a.k, b.n FROM c a JOIN c b ON a.k = b.k + 1 ORDER BY a.k",
+                  "SELECT k, (SELECT COUNT(*) FROM {t} i WHERE i.price > 0 AND i.k = o.k) n FROM "
+                  "{t} o WHERE o.id < 20 ORDER BY o.id",
+                  "SELECT id FROM {t} WHERE price = (SELECT MAX(price) FROM {t} WHERE k < 3)",
+                  "SELECT SUM(k) FROM {t} WHERE price > 0 UNION ALL SELECT SUM(k) FROM {t} WHERE "
+                  "price < 0", "SELECT f_{t}(1), f_{t}(2), f_{t}(99)",
+                  "SELECT id, f_{t}(k) FROM {t} WHERE id < 10 ORDER BY id"):
+        queries.check(query)
+    for limit in (1, 3, -10, 2):
+        t.equal(t.run(f"CALL p_ours({limit})"), t.run(f"CALL p_theirs({limit})"))
+
+
+def test_more_groups_than_memory_for_them(t):
+    t.run("CREATE TABLE n (i INT PRIMARY KEY)",
+          "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < "
+          "999) SELECT i FROM s")
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, g VARCHAR(40), v INT) ENGINE={engine}",
+              f"INSERT INTO {table} SELECT a.i * 1000 + b.i, CONCAT(REPEAT('g', 25), "
+              f"(a.i * 1000 + b.i) * 7919 % 90001), b.i FROM n a JOIN n b WHERE a.i < 200")
+    queries = Queries(t)
+    queries.check("SELECT COUNT(*), SUM(n), SUM(m), SUM(x), SUM(a) FROM (SELECT g, COUNT(*) n, "
+                  "SUM(v) m, MAX(v) x, AVG(v) a FROM {t} GROUP BY g) d")
+    queries.check("SELECT g, COUNT(*), SUM(v), MAX(v), AVG(v) FROM {t} WHERE v >= 0 GROUP BY g "
+                  "ORDER BY g LIMIT 100", True)
+
+
+def test_filters(t):
+    _fill(t)
+    queries = Queries(t)
+    for query in ("SELECT * FROM {t} WHERE k < -3", "SELECT id, s FROM {t} WHERE price > 0 LIMIT 3",
+                  "SELECT id, t FROM {t} WHERE tiny > 100 ORDER BY price, id LIMIT 5",
+                  "SELECT DISTINCT s FROM {t} WHERE k = 1 ORDER BY HEX(s)",
+                  "SELECT COUNT(DISTINCT s) FROM {t} WHERE k = 1",
+                  "SELECT id FROM {t} FORCE INDEX (kb) WHERE k > 0 AND big > 0 ORDER BY id",
+                  "SELECT k, GROUP_CONCAT(id ORDER BY id) FROM {t} WHERE price < 0 GROUP BY k",
+                  "SELECT id, SUM(price) OVER (ORDER BY id) FROM {t} WHERE k = 2"):
+        queries.check(query, False)
+    for _ in range(60):
+        queries.check(f"SELECT id, k, s, t, price FROM {{t}} WHERE {t.random.choice(_CONDITIONS)}"
+                      + t.random.choice(("", " ORDER BY price, id", " LIMIT 7", " ORDER BY id")))
+    print(f"{queries.pushed} of {queries.all} pushed")
+    t.true(queries.pushed * 2 > queries.all, f"{queries.pushed} of {queries.all} pushed")
+
+
+def test_partitions_are_left_alone(t):
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, k INT) ENGINE={engine} PARTITION BY "
+              "HASH(id) PARTITIONS 3", f"INSERT INTO {table} VALUES (1,1), (2,2), (3,1), (4,NULL)")
+    Queries(t).check("SELECT k, COUNT(*), SUM(id) FROM {t} GROUP BY k ORDER BY k", False)
+
+
+def test_kill_ends_a_query(t):
+    _fill(t, 300)
+    t.run("CREATE TABLE n (i INT PRIMARY KEY)",
+          "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < "
+          "999) SELECT i FROM s", "CREATE TABLE long_one (id INT PRIMARY KEY, k INT)",
+          "INSERT INTO long_one SELECT a.i * 1000 + b.i, b.i FROM n a JOIN n b WHERE a.i < 300")
+    client, outcome = t.client(), []
+    connection = client.query("SELECT CONNECTION_ID()")[0][0]
+
+    def repeat():
+        try:
+            while True:
+                client.query("SELECT k % 7, SUM(k) FROM long_one WHERE k < 900 GROUP BY k")
+        except MysqlError as error:
+            outcome.append(error.code)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    t.wait_for(lambda: any("long_one" in str(row) for row in t.run("SHOW PROCESSLIST")
+                           if str(row[0]) == str(connection)), "the query runs")
+    t.run(f"KILL QUERY {connection}")
+    t.wait_for(lambda: not thread.is_alive() or t.run(f"KILL QUERY {connection}") is None,
+               "it has ended")
+    thread.join()
+    t.equal(outcome, [1317])
+
+
+def test_counters_say_what_was_pushed_and_why_not(t):
+    _fill(t, 300)
+
+    def read():
+        return {name: int(value) for name, value in t.run("SHOW GLOBAL STATUS LIKE 'Rowan_block%'")}
+
+    def grown(query):
+        before = read()
+        t.run(query)
+        after = read()
+        return {name.removeprefix("Rowan_") for name in after if after[name] > before[name]}
+
+    t.equal(grown("SELECT SUM(price) FROM ours WHERE k < 3"),
+            {"blocks_pushed", "block_rows_examined", "block_groups"})
+    t.equal(grown("SELECT SUM(f) FROM ours"), {"blocks_left_by_aggregate"})
+    t.equal(grown("SELECT SUM(k) FROM ours WHERE RAND() < 2"), {"blocks_left_by_condition"})
+    t.equal(grown("SELECT SUM(price) FROM ours FORCE INDEX (s) WHERE s = 'a'"),
+            {"blocks_left_by_access"})
