@@ -15,6 +15,12 @@ namespace {
 /// only by the cost of a row each.
 constexpr size_t kGroupMemoryMax = size_t{16} << 20;
 
+/// A batch of such numbers does not take a sum of at most kSumMax out of a Wide's range.
+constexpr Wide kSummandMax = Wide{1} << 115;
+constexpr Wide kSumMax = Wide{1} << 125;
+
+bool IsWithin(Wide number, Wide limit) { return -limit <= number && number <= limit; }
+
 void AppendTo(const void* bytes, size_t size, ByteBuffer* target) {
   const auto* first = static_cast<const std::byte*>(bytes);
   target->insert(target->end(), first, first + size);
@@ -36,6 +42,14 @@ void GroupStates::Read(Batch* batch, Selection* rows) {
   for (const Aggregate& aggregate : aggregates_) {
     const bool has_value = aggregate.kind != Aggregate::Kind::kCountRows;
     aggregate_values_.push_back(has_value ? &batch->Read(aggregate.value, rows) : nullptr);
+    const bool sums = aggregate.kind == Aggregate::Kind::kSum;
+    if (!sums || batch->plan().TypeOf(aggregate.value).kind != ValueKind::kWideDecimal) continue;
+    const ValueVector& values = *aggregate_values_.back();
+    rows->Retain([&](RowNumber row) {
+      if (values.nulls()[row] != 0 || IsWithin(values.As<Wide>()[row], kSummandMax)) return true;
+      batch->PutAside(row);
+      return false;
+    });
   }
 }
 
@@ -61,7 +75,7 @@ void GroupStates::Add(const Batch& batch, std::span<const RowNumber> rows) {
 
 bool GroupStates::is_full() const {
   const size_t states = states_.size() * sizeof(AggregateState) + firsts_.size() * sizeof(RowCopy);
-  return table_.bytes() + copies_.bytes() + states > kGroupMemoryMax;
+  return has_large_sum_ || table_.bytes() + copies_.bytes() + states > kGroupMemoryMax;
 }
 
 void GroupStates::Clear() {
@@ -70,6 +84,7 @@ void GroupStates::Clear() {
   firsts_.clear();
   states_.clear();
   last_key_.clear();
+  has_large_sum_ = false;
 }
 
 // --- groups ---
@@ -158,6 +173,7 @@ void GroupStates::AddSum(size_t aggregate, std::span<const RowNumber> rows) {
     for (const RowNumber row : rows) sum += values[row];
     states_[aggregate].number += sum;
     states_[aggregate].count += rows.size();
+    has_large_sum_ = has_large_sum_ || !IsWithin(states_[aggregate].number, kSumMax);
     return;
   }
   const uint8_t* const nulls = vector.nulls();
@@ -166,6 +182,9 @@ void GroupStates::AddSum(size_t aggregate, std::span<const RowNumber> rows) {
     AggregateState& state = StateAt(i, aggregate);
     state.number += values[rows[i]];
     ++state.count;
+    if constexpr (sizeof(T) == sizeof(Wide)) {
+      has_large_sum_ = has_large_sum_ || !IsWithin(state.number, kSumMax);
+    }
   }
 }
 

@@ -96,6 +96,7 @@ class GroupStates {
   ByteBuffer key_;
   ByteBuffer last_key_;
   uint32_t last_group_ = 0;
+  bool has_large_sum_ = false;
 };
 
 }  // namespace rowan

@@ -134,7 +134,10 @@ void PartialAggregate::PassOnAverage(Target target, const my_decimal& sum) {
 }
 
 void PartialAggregate::PassOnExtreme(Target target) {
-  if (state().count == 0) return PassOnRow(target);
+  // The server warns of a first row without a value, at least of a DATE.
+  if (state().count == 0 || target == Target::kNewField) PassOnRow(target);
+  if (state().count == 0) return;
+  if (target == Target::kNewField) target = Target::kField;
   Status status = rows_->ShowExtreme(number_);
   if (status.ok()) {
     PassOnRow(target);

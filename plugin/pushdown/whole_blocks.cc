@@ -30,9 +30,6 @@
 namespace rowan {
 namespace {
 
-/// Sums of as many rows as there can be stay within a Wide.
-constexpr uint32_t kSummedDigitsMax = 28;
-
 /// What is to be computed of one block's table.
 class BlockRecogniser {
  public:
@@ -135,14 +132,11 @@ std::optional<Aggregate> BlockRecogniser::ReadSum(Item_sum* function) {
   const char* reason = nullptr;
   const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
   if (!value.has_value()) return std::nullopt;
-  const ValueType& type = values_->TypeOf(*value);
-  switch (type.kind) {
+  switch (values_->TypeOf(*value).kind) {
     case ValueKind::kSigned:
     case ValueKind::kUnsigned:
-    case ValueKind::kDecimal: break;
-    case ValueKind::kWideDecimal:
-      if (type.precision > kSummedDigitsMax) return std::nullopt;
-      break;
+    case ValueKind::kDecimal:
+    case ValueKind::kWideDecimal: break;
     default: return std::nullopt;
   }
   return Aggregate{Aggregate::Kind::kSum, *value};
@@ -239,10 +233,12 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
 }  // namespace
 
 void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
-  ha_rowan* const file = OnlyTableOf(*join);
-  if (file == nullptr || !PushdownBlocks(thd)) return;
   const Query_block& block = *join->query_block;
   const bool aggregates = block.is_explicitly_grouped() || block.is_implicitly_grouped();
+  // Nothing stands above the rows of most queries for one of them.
+  if (!aggregates && GetBasicTable(root) != nullptr) return;
+  ha_rowan* const file = OnlyTableOf(*join);
+  if (file == nullptr || !PushdownBlocks(thd)) return;
   if (aggregates && PushAggregation(thd, file, root, join)) return;
   PushFilter(thd, file, root, join);
 }

@@ -14,9 +14,9 @@ pytestmark = [
 _ROWS = 3000
 _TEXTS = ("'a'", "'A'", "'b'", "'B '", "'b'", "''", "NULL", "'ä'", "'zz'", "'zZ'")
 _COLUMNS = ("id INT PRIMARY KEY, k INT, big BIGINT NOT NULL, u BIGINT UNSIGNED, "
-            "price DECIMAL(12,2) NOT NULL, rate DECIMAL(4,4), wide DECIMAL(26,8), d DATE, "
+            "price DECIMAL(12,2) NOT NULL, rate DECIMAL(4,4), wide DECIMAL(38,8), d DATE, "
             "at DATETIME(3), s VARCHAR(20), c CHAR(10) NOT NULL, bin VARBINARY(10), f DOUBLE, "
-            "e ENUM('x','y','z'), t TEXT, tiny TINYINT NOT NULL, KEY kb (k, big), KEY s (s)")
+            "e ENUM('x','y','z'), t TEXT, tiny TINYINT NOT NULL, KEY ub (u, big), KEY b (bin)")
 
 
 def _quoted(text):
@@ -31,7 +31,7 @@ def _row(random, i):
     return (f"({i}, {maybe(random.randint(-5, 5))}, {random.randint(-2**62, 2**62)}, "
             f"{maybe(random.randint(0, 2**64 - 1))}, {random.randint(-10**6, 10**6)}.{i % 100:02}, "
             f"{maybe('0.' + str(random.randint(0, 9999)).zfill(4))}, "
-            f"{maybe(random.randint(-10**17, 10**17))}, "
+            f"{maybe(random.choice((random.randint(-10**17, 10**17), 10**30 - 1 - i, 7)))}, "
             f"{maybe(_quoted(f'2024-0{random.randint(1, 9)}-11'))}, "
             f"{maybe(_quoted(f'2024-05-11 10:00:{random.randint(10, 59)}.123'))}, "
             f"{text}, {random.choice(('1', _quoted('q'), _quoted('Q')))}, "
@@ -67,11 +67,14 @@ class Queries:
 
     def __init__(self, t, client=None):
         self.t, self.client = t, client or t.client()
+        # What stands for a group is compared, too.
+        self.client.execute("SET sql_mode = REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY,', '')")
         self.pushed = self.all = 0
 
     def check(self, query, pushed=None):
-        """`{t}` is the table. The same rows in the same order, with the switch on and off, and
-        warnings, as InnoDB's. pushed: whether it must be; None: either."""
+        """`{t}` is the table. The same rows in the same order with the switch on and off; the same
+        as InnoDB's, in order if the statement says so; the same warnings. pushed: whether it must
+        be aggregated; None: either."""
         ours, theirs = query.replace("{t}", "ours"), query.replace("{t}", "theirs")
         expected = _outcome(self.client, theirs)
         plan = _plan(self.client, ours)
@@ -81,15 +84,21 @@ class Queries:
         if pushed is not None and pushed != is_pushed:
             raise Failure(f"pushed {is_pushed}: {query}\n{plan}")
         actual = _outcome(self.client, ours)
-        if actual != expected:
-            raise Failure(f"{query}\nours {str(actual)[:600]}\ntheirs {str(expected)[:600]}\n"
-                          f"{plan}")
         self.client.execute("SET rowan_pushdown_blocks = OFF")
         off = _outcome(self.client, ours)
         self.client.execute("SET rowan_pushdown_blocks = ON")
-        if off != expected:
-            raise Failure(f"switched off: {query}\nours {str(off)[:600]}\ntheirs "
-                          f"{str(expected)[:600]}")
+        decided = "LIMIT" not in query or "ORDER BY" in query
+        for name, other, compared in (
+                ("switched off", off, (actual, off)), ("InnoDB", expected, (
+                    (actual, expected) if "ORDER BY" in query
+                    else (_sorted(actual), _sorted(expected))))):
+            if compared[0] != compared[1] and (decided or name != "InnoDB"):
+                raise Failure(f"{query}\nours {str(actual)[:600]}\n{name} {str(other)[:600]}\n"
+                              f"{plan}")
+
+
+def _sorted(outcome):
+    return (sorted(outcome[0]), outcome[1]) if isinstance(outcome[0], list) else outcome
 
 
 _AGGREGATES = ("COUNT(*)", "COUNT(k)", "SUM(k)", "SUM(big)", "SUM(u)", "SUM(price)", "SUM(rate)",
@@ -113,8 +122,10 @@ def test_aggregates_of_the_whole_table(t):
     queries.check("SELECT COUNT(k), SUM(k), AVG(k), MIN(k), MAX(k) FROM {t}", True)
     queries.check("SELECT SUM(price), AVG(price), SUM(rate), AVG(wide) FROM {t}", True)
     queries.check("SELECT SUM(k) + COUNT(*) * 2, MAX(d) FROM {t} HAVING SUM(k) IS NOT NULL", True)
+    queries.check("SELECT SUM(wide * wide), AVG(wide), SUM(wide * price * rate) FROM {t}", None)
     queries.check("SELECT SUM(k), COUNT(k), MIN(k), AVG(k), COUNT(*) FROM {t} WHERE k > 100", True)
     queries.check("SELECT SUM(k), k, price FROM {t} WHERE FALSE")
+    queries.check("SELECT SUM(k), k, price, s FROM {t} WHERE k > 1", True)
     for _ in range(60):
         shown = ", ".join(t.random.sample(_AGGREGATES, t.random.randint(1, 4)))
         queries.check(f"SELECT {shown} FROM {{t}} WHERE {t.random.choice(_CONDITIONS)}")
@@ -131,6 +142,7 @@ def test_groups(t):
                   "HAVING COUNT(*) > 3 ORDER BY 2 DESC LIMIT 1", True)
     queries.check("SELECT YEAR(d), COUNT(*) FROM {t} GROUP BY YEAR(d)", True)
     queries.check("SELECT k FROM {t} GROUP BY k ORDER BY k", None)
+    queries.check("SELECT s, id, price, COUNT(*) FROM {t} GROUP BY s ORDER BY s", True)
     for _ in range(60):
         group = t.random.choice(_GROUPS)
         shown = ", ".join(t.random.sample(_AGGREGATES, t.random.randint(1, 3)))
@@ -143,17 +155,16 @@ def test_groups(t):
 
 def test_what_is_left_to_the_server(t):
     _fill(t, 300)
-    t.run("CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1")
+    t.run("CREATE FUNCTION unit() RETURNS INT DETERMINISTIC RETURN 1")
     queries = Queries(t)
     for query in ("SELECT COUNT(DISTINCT k) FROM {t} WHERE price > 0", "SELECT SUM(f) FROM {t}",
                   "SELECT k, SUM(price) FROM {t} GROUP BY k WITH ROLLUP",
                   "SELECT GROUP_CONCAT(k ORDER BY id) FROM {t}",
-                  "SELECT SUM(k) FROM {t} WHERE price > one()",
-                  "SELECT SUM(k) FROM {t} WHERE k = (SELECT MAX(k) FROM {t} WHERE id < 5)",
+                  "SELECT SUM(k) FROM {t} WHERE price > unit()",
+                  "SELECT SUM(k) FROM {t} WHERE k = (SELECT k + 0 FROM {t} WHERE id = 5)",
                   "SELECT SUM(a.k) FROM {t} a JOIN {t} b ON a.id = b.id",
                   "SELECT SUM(price) OVER () FROM {t} WHERE id < 10",
-                  "SELECT k, COUNT(*) FROM {t} GROUP BY k, one() ORDER BY k",
-                  "SELECT SUM(k) FROM {t} FOR UPDATE", "SELECT SUM(k) FROM {t} FOR SHARE"):
+                  "SELECT k, COUNT(*) FROM {t} GROUP BY k, unit() ORDER BY k"):
         queries.check(query, False)
     for isolation in ("SERIALIZABLE", "READ UNCOMMITTED"):
         queries.client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
@@ -267,7 +278,7 @@ def test_filters(t):
                   "SELECT id, t FROM {t} WHERE tiny > 100 ORDER BY price, id LIMIT 5",
                   "SELECT DISTINCT s FROM {t} WHERE k = 1 ORDER BY HEX(s)",
                   "SELECT COUNT(DISTINCT s) FROM {t} WHERE k = 1",
-                  "SELECT id FROM {t} FORCE INDEX (kb) WHERE k > 0 AND big > 0 ORDER BY id",
+                  "SELECT id FROM {t} FORCE INDEX (ub) WHERE u > 5 AND big > 0 ORDER BY id",
                   "SELECT k, GROUP_CONCAT(id ORDER BY id) FROM {t} WHERE price < 0 GROUP BY k",
                   "SELECT id, SUM(price) OVER (ORDER BY id) FROM {t} WHERE k = 2"):
         queries.check(query, False)
@@ -326,7 +337,10 @@ def test_counters_say_what_was_pushed_and_why_not(t):
 
     t.equal(grown("SELECT SUM(price) FROM ours WHERE k < 3"),
             {"blocks_pushed", "block_rows_examined", "block_groups"})
+    # EXPLAIN does not lock.
+    for lock in ("UPDATE", "SHARE"):
+        t.equal(grown(f"SELECT SUM(k) FROM ours FOR {lock}"), set())
     t.equal(grown("SELECT SUM(f) FROM ours"), {"blocks_left_by_aggregate"})
     t.equal(grown("SELECT SUM(k) FROM ours WHERE RAND() < 2"), {"blocks_left_by_condition"})
-    t.equal(grown("SELECT SUM(price) FROM ours FORCE INDEX (s) WHERE s = 'a'"),
+    t.equal(grown("SELECT SUM(price) FROM ours FORCE INDEX (b) WHERE bin = X'05'"),
             {"blocks_left_by_access"})
