@@ -127,7 +127,7 @@ MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
 /// Raises the client error for a refused value.
 MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
                   "The engine evaluates conditions and aggregates on one table in batches of rows.",
-                  nullptr, nullptr, true);
+                  nullptr, nullptr, false);
 
 int RefuseValue(SYS_VAR* variable, Status status);
 

@@ -30,7 +30,8 @@ _SHRINK_S, _SHRINK_LONG_S = 60, 300
 _FAILURES, _FAILURES_LONG = 1, 10  # then a run ends
 # InnoDB's own: see the end of docs/random_comparison.md.
 _SERVER_CRASHES = ("[InnoDB] Assertion failure: row0ins.cc:270:update->n_fields == 0",)
-_OPTIONS = ("--innodb-flush-log-at-trx-commit=2",)  # only the server is killed, not the machine
+# Only the server is killed, not the machine.
+_OPTIONS = ("--innodb-flush-log-at-trx-commit=2", "--loose-rowan-pushdown-blocks=ON")
 pytestmark = pytest.mark.server(options=_OPTIONS)
 
 

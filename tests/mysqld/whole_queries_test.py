@@ -8,7 +8,7 @@ import pytest
 from framework import ENGINE, Failure, MysqlError
 
 pytestmark = [
-    pytest.mark.server(options=("--performance-schema=OFF",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _ROWS = 3000
