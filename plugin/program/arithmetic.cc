@@ -105,8 +105,7 @@ ValueType ResultType(const Arithmetic& arithmetic, ValueKind kind) {
   const auto may_be_null = [](const Operand& operand) {
     return operand.is_constant() || operand.type.nullable;
   };
-  return {.kind = kind,
-          .nullable = may_be_null(arithmetic.left) || may_be_null(arithmetic.right)};
+  return {.kind = kind, .nullable = may_be_null(arithmetic.left) || may_be_null(arithmetic.right)};
 }
 
 class IntegerNode final : public ArithmeticNode {
@@ -133,9 +132,8 @@ class IntegerNode final : public ArithmeticNode {
     auto* const target = values->As<int64_t>();
     WithNumbers<int64_t>(arithmetic_.left, sides.left, [&](auto left) {
       WithNumbers<int64_t>(arithmetic_.right, sides.right, [&](auto right) {
-        ForRows(batch, rows, *values, [&](RowNumber row) {
-          return Op::Overflows(left(row), right(row), &target[row]);
-        });
+        ForRows(batch, rows, *values,
+                [&](RowNumber row) { return Op::Overflows(left(row), right(row), &target[row]); });
       });
     });
   }
@@ -280,8 +278,8 @@ std::optional<DecimalPlan> PlanDecimal(const Arithmetic& arithmetic) {
 }  // namespace
 
 std::unique_ptr<ValueNode> MakeIntegerArithmetic(const Arithmetic& arithmetic) {
-  ValueType type = ResultType(
-      arithmetic, arithmetic.is_unsigned ? ValueKind::kUnsigned : ValueKind::kSigned);
+  ValueType type =
+      ResultType(arithmetic, arithmetic.is_unsigned ? ValueKind::kUnsigned : ValueKind::kSigned);
   type.precision = arithmetic.is_unsigned ? 20 : 19;
   return std::make_unique<IntegerNode>(type, arithmetic);
 }

@@ -2,13 +2,12 @@
 #include "plugin/program/ascii_rules.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "mysql/strings/m_ctype.h"
+#include "plugin/program/per_collation.h"
 
 namespace rowan {
 namespace {
@@ -17,10 +16,10 @@ constexpr int kAsciiEnd = 128;
 
 /// Weights of the first level decide in all of these, or bytes do; none has contractions or
 /// expansions that begin with an ASCII character and change its first weight.
-constexpr std::string_view kOrdered[] = {
-    "utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_bin",     "utf8mb4_0900_bin",
-    "utf8mb3_general_ci", "utf8mb3_bin",        "latin1_swedish_ci", "latin1_general_ci",
-    "latin1_bin",         "ascii_general_ci",   "ascii_bin",       "binary"};
+constexpr std::string_view kOrdered[] = {"utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_bin",
+                                         "utf8mb4_0900_bin",   "utf8mb3_general_ci", "utf8mb3_bin",
+                                         "latin1_swedish_ci",  "latin1_general_ci",  "latin1_bin",
+                                         "ascii_general_ci",   "ascii_bin",          "binary"};
 /// Later levels may decide: only equality can be read off character by character.
 constexpr std::string_view kUnordered[] = {"utf8mb4_0900_as_ci", "utf8mb4_0900_as_cs"};
 
@@ -89,12 +88,8 @@ std::unique_ptr<const AsciiRules> MakeRules(const CHARSET_INFO* collation) {
 }  // namespace
 
 const AsciiRules* AsciiRules::Of(const CHARSET_INFO* collation) {
-  static std::mutex mutex;
-  static std::map<const CHARSET_INFO*, std::unique_ptr<const AsciiRules>> known;
-  const std::lock_guard guard(mutex);
-  auto [place, is_new] = known.try_emplace(collation);
-  if (is_new) place->second = MakeRules(collation);
-  return place->second.get();
+  static PerCollation<AsciiRules> known;
+  return known.Of(collation, MakeRules);
 }
 
 bool IsAscii(Bytes text) {

@@ -152,9 +152,8 @@ Node MakeColumnNode(const BatchPlan& plan, const Field* field, const char** reas
   const auto is_it = [&](const ColumnInfo& column) { return column.field == field->field_index(); };
   const auto column = std::find_if(layout.columns.begin(), layout.columns.end(), is_it);
   if (column == layout.columns.end()) return nullptr;
-  const std::optional<ColumnPlace> place =
-      FindColumn(layout, plan.index_number(),
-                 static_cast<uint32_t>(column - layout.columns.begin()), reason);
+  const std::optional<ColumnPlace> place = FindColumn(
+      layout, plan.index_number(), static_cast<uint32_t>(column - layout.columns.begin()), reason);
   if (!place.has_value()) return nullptr;
   const ValueType type{.nullable = place->nullable};
   return MakeFor({type, *place, layout.indexes[plan.index_number()], *column}, field, reason);

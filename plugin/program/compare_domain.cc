@@ -124,7 +124,12 @@ std::optional<CompareDomain> DomainOf(Item_func_between* item, const char** reas
 std::optional<CompareDomain> DomainOf(Item_func_in* item, const char** reason) {
   Item** const arguments = item->arguments();
   Item** const end = arguments + item->argument_count();
-  const auto all = [&](auto test) { return std::all_of(arguments, end, test); };
+  // A literal NULL has no say.
+  const auto all = [&](auto test) {
+    return std::all_of(arguments, end, [&](Item* one) {
+      return one->real_item()->type() == Item::NULL_ITEM || test(one);
+    });
+  };
   const auto has_result = [](Item_result result) {
     return [result](const Item* one) { return one->result_type() == result; };
   };

@@ -142,9 +142,9 @@ Made CompileBetween(Item_func* function, BatchPlan* plan, const char** reason) {
   const auto& [value, least, most] = sides;
   Made made;
   if (!value.is_constant() && least.is_constant() && most.is_constant()) {
-    made = CompareWithConstants(value, *domain,
-                                {{Comparison::kGreaterEqual, least.constant},
-                                 {Comparison::kLessEqual, most.constant}});
+    made = CompareWithConstants(
+        value, *domain,
+        {{Comparison::kGreaterEqual, least.constant}, {Comparison::kLessEqual, most.constant}});
   } else {
     if (value.is_constant() && (least.is_constant() || most.is_constant())) return nullptr;
     Predicates parts;

@@ -13,8 +13,7 @@ class Item_func;
 namespace rowan {
 
 /// = <=> <> < <= > >=
-std::unique_ptr<Predicate> CompileComparison(Item_func* item, BatchPlan* plan,
-                                             const char** reason);
+std::unique_ptr<Predicate> CompileComparison(Item_func* item, BatchPlan* plan, const char** reason);
 /// [NOT] BETWEEN
 std::unique_ptr<Predicate> CompileBetween(Item_func* item, BatchPlan* plan, const char** reason);
 /// [NOT] IN (constants)

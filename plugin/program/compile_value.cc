@@ -65,8 +65,8 @@ Value CompileArithmetic(Item_func* item, Operation operation, BatchPlan* plan,
     return std::nullopt;
   }
   Arithmetic arithmetic{.operation = operation, .left = {}, .right = {}};
-  arithmetic.is_unsigned = item->unsigned_flag && (result == INT_RESULT ||
-                                                   operation == Operation::kSubtract);
+  arithmetic.is_unsigned =
+      item->unsigned_flag && (result == INT_RESULT || operation == Operation::kSubtract);
   Item** const arguments = item->arguments();
   const bool is_binary = item->argument_count() == 2;
   if (is_binary) {

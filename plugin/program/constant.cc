@@ -104,10 +104,10 @@ bool Constant::EvaluateDatetime() {
   MYSQL_TIME time;
   MYSQL_TIME_STATUS status;
   const bool failed = get_mysql_time_from_str_no_warn(current_thd, text, &time, &status);
-  const bool is_plain = !failed && status.warnings == 0 &&
-                        status.m_deprecation.m_kind == MYSQL_TIME_STATUS::DEPRECATION::DP_NONE &&
-                        (time.time_type == MYSQL_TIMESTAMP_DATETIME ||
-                         time.time_type == MYSQL_TIMESTAMP_DATE);
+  const bool is_plain =
+      !failed && status.warnings == 0 &&
+      status.m_deprecation.m_kind == MYSQL_TIME_STATUS::DEPRECATION::DP_NONE &&
+      (time.time_type == MYSQL_TIMESTAMP_DATETIME || time.time_type == MYSQL_TIMESTAMP_DATE);
   if (!is_plain) return false;
   number_ = TIME_to_longlong_datetime_packed(time);
   return true;

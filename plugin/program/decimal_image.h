@@ -33,7 +33,8 @@ inline constexpr uint64_t kPowersOf10[] = {1,
 [[nodiscard]] constexpr Wide PowerOf10(unsigned exponent) {
   constexpr unsigned kStep = 18;
   Wide power = 1;
-  for (; exponent > kStep; exponent -= kStep) power *= Wide{static_cast<int64_t>(kPowersOf10[kStep])};
+  for (; exponent > kStep; exponent -= kStep)
+    power *= Wide{static_cast<int64_t>(kPowersOf10[kStep])};
   return power * Wide{static_cast<int64_t>(kPowersOf10[exponent])};
 }
 

@@ -110,23 +110,25 @@ struct DatetimeOfImage {
 };
 
 /// TIME(kFraction bytes of fraction) in rows and keys, as the server's Time_val has it: negative
-/// values have the two's complement of the fraction in fewer bytes.
+/// values are stored as the two's complement of whole and fraction, and held as the ones'.
 template <unsigned kFraction>
 struct TimeOfImage {
   using Value = int64_t;
   static constexpr uint64_t kUnit = kFraction == 1 ? 10000 : kFraction == 2 ? 100 : 1;
   int64_t operator()(const std::byte* image) const {
     const uint64_t whole = LoadBig<3>(image) << 24;
-    if constexpr (kFraction == 0) {
-      return static_cast<int64_t>(whole);
-    } else {
-      constexpr uint64_t kNonNegative = uint64_t{1} << 47;
-      const uint64_t fraction = LoadBig<kFraction>(image + 3);
-      if ((whole & kNonNegative) != 0 || fraction == 0) [[likely]]
-        return static_cast<int64_t>(whole | fraction * kUnit);
-      constexpr uint64_t kRange = uint64_t{1} << (8 * kFraction);
-      return static_cast<int64_t>(whole | ((uint64_t{1} << 24) - (kRange - fraction) * kUnit));
+    const uint64_t negative = whole >> 47 ^ 1;
+    uint64_t fraction = 0;
+    if constexpr (kFraction != 0) {
+      fraction = LoadBig<kFraction>(image + 3);
+      if (negative != 0 && fraction != 0) [[unlikely]] {
+        constexpr uint64_t kRange = uint64_t{1} << (8 * kFraction);
+        fraction = (uint64_t{1} << 24) - (kRange - fraction) * kUnit;
+      } else {
+        fraction *= kUnit;
+      }
     }
+    return static_cast<int64_t>((whole | fraction) - negative);
   }
 };
 

@@ -133,8 +133,7 @@ std::unique_ptr<Predicate> MakeIn(ValueId value, const CHARSET_INFO* collation,
   }
   const ValueType& type = plan->TypeOf(value);
   if (type.kind == ValueKind::kUnsigned) {
-    return Prepared(std::make_unique<InNumbers<uint64_t>>(value, type, std::move(constants)),
-                    plan);
+    return Prepared(std::make_unique<InNumbers<uint64_t>>(value, type, std::move(constants)), plan);
   }
   return Prepared(std::make_unique<InNumbers<int64_t>>(value, type, std::move(constants)), plan);
 }

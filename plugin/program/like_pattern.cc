@@ -37,11 +37,10 @@ LikePattern::LikePattern(const CHARSET_INFO* collation, int escape)
 void LikePattern::Set(Bytes pattern) {
   pattern_.assign(CharsOf(pattern), pattern.size());
   parts_.clear();
-  const bool is_usual = rules_ != nullptr && IsAscii(pattern) && escape_ != kMany &&
-                        escape_ != kOne && escape_ < 128 &&
-                        pattern_.find(static_cast<char>(kOne)) == std::string::npos &&
-                        (escape_ == 0 ||
-                         pattern_.find(static_cast<char>(escape_)) == std::string::npos);
+  const bool is_usual =
+      rules_ != nullptr && IsAscii(pattern) && escape_ != kMany && escape_ != kOne &&
+      escape_ < 128 && pattern_.find(static_cast<char>(kOne)) == std::string::npos &&
+      (escape_ == 0 || pattern_.find(static_cast<char>(escape_)) == std::string::npos);
   if (is_usual) SplitIntoParts();
 }
 
@@ -76,8 +75,7 @@ bool LikePattern::Matches(Bytes text) const {
 bool LikePattern::MatchesByCollation(Bytes text) const {
   const char* const pattern = pattern_.data();
   return collation_->coll->wildcmp(collation_, CharsOf(text), CharsOf(text) + text.size(), pattern,
-                                   pattern + pattern_.size(), escape_,
-                                   escape_ == kOne ? -1 : kOne,
+                                   pattern + pattern_.size(), escape_, escape_ == kOne ? -1 : kOne,
                                    escape_ == kMany ? -1 : kMany) == 0;
 }
 

@@ -69,8 +69,7 @@ class PairPredicate final : public Predicate {
       }
       case Domain::kExact:
         return WithNumbers<Wide>(left_, &left, [&](auto a) {
-          WithNumbers<Wide>(right_, &right,
-                            [&](auto b) { KeepExact(a, b, batch, rows, passes); });
+          WithNumbers<Wide>(right_, &right, [&](auto b) { KeepExact(a, b, batch, rows, passes); });
         });
       case Domain::kDates:
         return WithPacked(left_, left, [&](auto a) {
@@ -136,10 +135,9 @@ std::unique_ptr<Predicate> MakePairPredicate(const Operand& left, Comparison com
   if (as_reals) return IsReal(left) && IsReal(right) ? make(Domain::kReals) : nullptr;
   const ValueKind kind = left.type.kind;
   if (kind == right.type.kind) {
-    const bool is_short =
-        kind == ValueKind::kSigned || kind == ValueKind::kDate || kind == ValueKind::kDatetime ||
-        kind == ValueKind::kTime ||
-        (kind == ValueKind::kDecimal && left.type.scale == right.type.scale);
+    const bool is_short = kind == ValueKind::kSigned || kind == ValueKind::kDate ||
+                          kind == ValueKind::kDatetime || kind == ValueKind::kTime ||
+                          (kind == ValueKind::kDecimal && left.type.scale == right.type.scale);
     if (is_short) return make(Domain::kShort);
   }
   if (IsExact(left) && IsExact(right)) return make(Domain::kExact);

@@ -67,8 +67,8 @@ class TextPair final : public Predicate {
     rows->Retain([&](RowNumber row) {
       const bool is_null = (left.has_nulls() && left.nulls()[row] != 0) ||
                            (right.has_nulls() && right.nulls()[row] != 0);
-      return !is_null && Holds(compare_, left.As<Bytes>()[row], comparison_,
-                               right.As<Bytes>()[row]) == wanted;
+      return !is_null &&
+             Holds(compare_, left.As<Bytes>()[row], comparison_, right.As<Bytes>()[row]) == wanted;
     });
   }
 

@@ -8,7 +8,8 @@ namespace {
 
 class VariableColumn final : public ValueNode {
  public:
-  VariableColumn(const ValueType& type, const ColumnPlace& place) : ValueNode(type), place_(place) {}
+  VariableColumn(const ValueType& type, const ColumnPlace& place)
+      : ValueNode(type), place_(place) {}
 
   void Compute(Batch* batch, Selection* rows, ValueVector* values) const override {
     const RowShape& shape = batch->plan().layout().shape;
@@ -33,9 +34,15 @@ class VariableColumn final : public ValueNode {
   bool Find(const RowShape& shape, Bytes row, Bytes* value) const {
     VariableReader reader(shape, row);
     for (const ColumnPlace::NullBit& other : place_.before) {
-      if (!other.IsSet(row) && !reader.TryNextShort(value)) return false;
+      if (!other.IsSet(row) && !Next(&reader, value)) return false;
     }
-    return reader.TryNextShort(value);
+    return Next(&reader, value);
+  }
+  static bool Next(VariableReader* reader, Bytes* value) {
+    if (reader->TryNextShort(value)) [[likely]]
+      return true;
+    VariableReader::Place place;
+    return reader->Next(value, &place) && place == VariableReader::Place::kInRow;
   }
 
   const ColumnPlace place_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Variable columns of a row -> nodes of a plan. A row is put aside if a value on the way, or the
-// value itself, is off the page or long.
+// value itself, is off the page.
 #pragma once
 
 #include <memory>
