@@ -67,7 +67,7 @@ class Cursor {
   /// Finds the entry `key` without latching anything, and leaves the cursor as LeaveEntry does.
   /// False: it takes a latch to say anything (SeekExactly).
   [[nodiscard]] bool TryFindUnlatched(Bytes key, UnlatchedEntry* entry);
-  /// SeekExactly of the key that TryFindUnlatched was asked for last: begins on the leaf found then.
+  /// SeekExactly of the key of the last TryFindUnlatched: begins on the leaf found then.
   Status SeekFound(Bytes key);
   /// Positions on the last entry < key. kEndOfRange: none.
   Status SeekBefore(Bytes key);

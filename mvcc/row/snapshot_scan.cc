@@ -200,8 +200,8 @@ Status SnapshotScan::BuildVisible(const ClusteredHeader& header, BatchItem* item
 }
 
 /// The copy is a row of the tree if the leaf validates after it was made. Whether a snapshot sees
-/// the row's newest version is then up to the id in the copy alone. An older version is left to Get,
-/// as a latch keeps the writer's rollback from overtaking the reader.
+/// the row's newest version is then up to the id in the copy alone. An older version is left to
+/// Get, as a latch keeps the writer's rollback from overtaking the reader.
 std::optional<Status> SnapshotScan::TryGetUnlatched(Bytes key) {
   UnlatchedEntry entry;
   if (!scan_->cursor->TryFindUnlatched(key, &entry)) return {};
