@@ -9,6 +9,7 @@
 
 #include "base/assertions.h"
 #include "base/page_size.h"
+#include "buffer/huge_memory.h"
 
 namespace rowan {
 namespace {

@@ -59,7 +59,7 @@ class MiniTxn {
   MutablePage Adopt(PageGuard guard);
   /// The page if this mini-transaction already holds it, else an invalid page.
   [[nodiscard]] MutablePage FindHeld(PageId id) const;
-  /// The page with the version that it has once this mini-transaction is over, and for as long as it
+  /// The page with the version that it has once this mini-transaction is over, and as long as it
   /// stays unchanged.
   [[nodiscard]] OptimisticPage OnceReleased(const MutablePage& page) const;
   /// After Commit the page is discarded (freed page) instead of left dirty.

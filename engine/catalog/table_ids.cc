@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assertions.h"
+#include "engine/catalog/catalog.h"
 
 namespace rowan {
 namespace {

@@ -125,10 +125,6 @@ MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
                   nullptr, nullptr, 0, &g_serializable_types);
 
 /// Raises the client error for a refused value.
-MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
-                  "The engine evaluates conditions and aggregates on one table in batches of rows.",
-                  nullptr, nullptr, false);
-
 int RefuseValue(SYS_VAR* variable, Status status);
 
 template <typename T, Status (*apply)(T)>
@@ -390,6 +386,9 @@ MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
                   "Queries that need only the first rows of each group read only those, where an "
                   "index has the groups in order.",
                   nullptr, nullptr, true);
+MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
+                  "The engine evaluates conditions and aggregates on one table in batches of rows.",
+                  nullptr, nullptr, false);
 
 int RefuseValue(SYS_VAR*, Status status) {
   my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
