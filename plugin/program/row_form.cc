@@ -9,6 +9,11 @@ namespace {
 
 template <typename IsUsual>
 void Keep(IsUsual is_usual, Batch* batch, Selection* rows) {
+  // In nearly all batches nothing is to be done.
+  bool all_usual = true;
+  for (const RowNumber row : *rows) all_usual &= is_usual(row);
+  if (all_usual) [[likely]]
+    return;
   rows->Retain([&](RowNumber row) {
     if (is_usual(row)) [[likely]]
       return true;
