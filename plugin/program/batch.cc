@@ -22,7 +22,7 @@ const ValueVector& Batch::Read(ValueId id, Selection* rows) {
   const ValueNode& node = plan_.NodeOf(id);
   if (!slot.touched) {
     slot.touched = true;
-    slot.values.set_has_nulls(false);
+    slot.values.ForgetNulls();
     slot.complete = rows->size() == decided_count_;
     node.Compute(this, rows, &slot.values);
     if (!slot.complete) slot.read = rows->AsSet();

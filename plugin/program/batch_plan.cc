@@ -7,6 +7,7 @@
 #include "plugin/program/compile_value.h"
 #include "sql/field.h"
 #include "sql/item.h"
+#include "sql/item_func.h"
 
 namespace rowan {
 
@@ -30,9 +31,33 @@ const Constant* BatchPlan::AddNumber(int64_t number) {
   return constants_.back().get();
 }
 
+namespace {
+
+/// The same in all that matters to a program. Item::eq takes 1.5 for 1.50, but what is computed of
+/// them has another scale.
+bool AreSame(const Item* one, const Item* other) {
+  if (one == other) return true;
+  if (!one->eq(other) || one->decimals != other->decimals ||
+      one->data_type() != other->data_type() || one->unsigned_flag != other->unsigned_flag) {
+    return false;
+  }
+  if (one->type() != Item::FUNC_ITEM || other->type() != Item::FUNC_ITEM) return true;
+  const auto* const left = down_cast<const Item_func*>(one);
+  const auto* const right = down_cast<const Item_func*>(other);
+  if (left->argument_count() != right->argument_count()) return false;
+  for (uint i = 0; i < left->argument_count(); ++i) {
+    if (!AreSame(left->arguments()[i]->real_item(), right->arguments()[i]->real_item())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<ValueId> BatchPlan::AddValue(Item* item, const char** reason) {
   for (const KnownItem& known : items_) {
-    if (known.item == item || known.item->eq(item)) return known.id;
+    if (AreSame(known.item, item)) return known.id;
   }
   std::optional<ValueId> id = CompileValue(item, this, reason);
   if (id.has_value()) items_.push_back({item, *id});

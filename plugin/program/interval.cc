@@ -8,8 +8,8 @@
 namespace rowan {
 namespace {
 
-/// Beyond all numbers of any kind, and far from the ends of a Wide.
-constexpr Wide kBeyond = Wide{1} << 126;
+/// Beyond all numbers of any kind, and not at the end of a Wide.
+constexpr Wide kBeyond = PowerOf10(kWideDigits);
 
 /// The greatest number of a type that is not greater than a constant.
 struct Floor {

@@ -80,12 +80,7 @@ inline void CombineNulls(const ValueVector* left, const ValueVector* right, cons
   const bool left_has = left != nullptr && left->has_nulls();
   const bool right_has = right != nullptr && right->has_nulls();
   uint8_t* const nulls = result->nulls();
-  if (!left_has && !right_has) {
-    if (!result->has_nulls()) return;
-    for (const RowNumber row : rows) nulls[row] = 0;
-    return;
-  }
-  if (!result->has_nulls()) std::fill_n(nulls, kBatchRowsMax, uint8_t{0});
+  if (!left_has && !right_has) return;  // the flags of rows not read before are 0
   for (const RowNumber row : rows) {
     nulls[row] = static_cast<uint8_t>((left_has ? left->nulls()[row] : 0) |
                                       (right_has ? right->nulls()[row] : 0));

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <utility>
 
 #include "plugin/program/selection.h"
 
@@ -59,6 +61,10 @@ class ValueVector {
   /// False: no row that was read is NULL.
   [[nodiscard]] bool has_nulls() const { return has_nulls_; }
   void set_has_nulls(bool has_nulls) { has_nulls_ = has_nulls; }
+  /// Of the batch before.
+  void ForgetNulls() {
+    if (std::exchange(has_nulls_, false)) std::memset(data_->nulls, 0, sizeof(data_->nulls));
+  }
 
  private:
   static constexpr size_t kValueBytesMax = 16;

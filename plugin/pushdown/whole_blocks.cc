@@ -76,7 +76,11 @@ bool BlockRecogniser::ReadGroups(AccessPath* root) {
       return false;
     });
     if (leaves) return false;
-    divides_finer_ = divides_finer_ || FieldOf(item) == nullptr;
+    if (FieldOf(item) != nullptr) continue;
+    // Of several rows only one is evaluated by the server: what may warn about each is left to it.
+    const char* reason = nullptr;
+    if (!values_->AddValue(item, &reason).has_value()) return false;
+    divides_finer_ = true;
   }
   for (const Field* field : fields) {
     const char* reason = nullptr;
@@ -146,9 +150,11 @@ std::optional<Aggregate> BlockRecogniser::ReadExtreme(Item_sum* function) {
   const char* reason = nullptr;
   const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
   if (!value.has_value()) return std::nullopt;
-  // Of several equal texts the first one counts, which parts of a group do not tell.
-  const bool is_text = values_->TypeOf(*value).kind == ValueKind::kBytes;
-  if (is_text && divides_finer_) return std::nullopt;
+  // Of several equal texts, or 0.0 and -0.0, the first one counts, which parts of a group do not
+  // tell.
+  const ValueKind kind = values_->TypeOf(*value).kind;
+  const bool has_variants = kind == ValueKind::kBytes || kind == ValueKind::kDouble;
+  if (has_variants && divides_finer_) return std::nullopt;
   const bool least = function->sum_func() == Item_sum::MIN_FUNC;
   return Aggregate{least ? Aggregate::Kind::kMin : Aggregate::Kind::kMax, *value};
 }
@@ -180,8 +186,12 @@ bool IsPlainAggregation(const JOIN& join, const AccessPath& aggregation) {
   const Query_block& block = *join.query_block;
   const bool has_rollup = aggregation.type == AccessPath::AGGREGATE &&
                           aggregation.aggregate().olap != UNSPECIFIED_OLAP_TYPE;
-  return !has_rollup && block.olap == UNSPECIFIED_OLAP_TYPE && !block.has_windows() &&
-         join.const_tables == 0;
+  // Groups in the order of an index come one by one, and what is above may not want them all.
+  const bool may_end_early = aggregation.type == AccessPath::AGGREGATE &&
+                             block.is_explicitly_grouped() &&
+                             (block.has_limit() || block.outer_query_block() != nullptr);
+  return !has_rollup && !may_end_early && block.olap == UNSPECIFIED_OLAP_TYPE &&
+         !block.has_windows() && join.const_tables == 0;
 }
 
 /// The rows that stand for groups are made of what the scan reads.

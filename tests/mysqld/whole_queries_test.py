@@ -344,3 +344,46 @@ def test_counters_say_what_was_pushed_and_why_not(t):
     t.equal(grown("SELECT SUM(k) FROM ours WHERE RAND() < 2"), {"blocks_left_by_condition"})
     t.equal(grown("SELECT SUM(price) FROM ours FORCE INDEX (b) WHERE bin = X'05'"),
             {"blocks_left_by_access"})
+
+
+def test_values_computed_of_nulls_in_some_batches(t):
+    queries = Queries(t)
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, g INT NOT NULL, a INT, b INT NOT NULL, "
+              f"d DATE) ENGINE={engine}")
+        t.run("SET cte_max_recursion_depth = 10000")
+        t.run(f"INSERT INTO {table} WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM "
+              "n WHERE i < 4000) SELECT i, i % 3, IF(i <= 200, NULL, 4001 - i), 1, "
+              "IF(i <= 300, NULL, '2024-01-01' + INTERVAL i DAY) FROM n")
+    for aggregate in ("SUM(a * b)", "MIN(a * b)", "MAX(a + b)", "MAX(-a)", "SUM(YEAR(d))",
+                      "AVG(a - b)", "COUNT(a * b)", "SUM(a)", "MIN(a)"):
+        queries.check(f"SELECT {aggregate} FROM {{t}}", pushed=True)
+        queries.check(f"SELECT g, {aggregate} FROM {{t}} GROUP BY g", pushed=True)
+
+
+def test_the_widest_decimals_and_literals_of_one_value(t):
+    queries = Queries(t)
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, d DECIMAL(38,0), w DECIMAL(38,10), "
+              f"x DECIMAL(10,4)) ENGINE={engine}")
+        t.run(f"INSERT INTO {table} VALUES (1, 9{'0' * 37}, 9{'0' * 27}, 0.1), "
+              f"(2, -9{'0' * 37}, -9{'0' * 27}, 0.2), (3, 86{'0' * 36}, 86{'0' * 26}, 0.3), "
+              f"(4, 99{'0' * 36}, 99{'0' * 26}, 0.1), (5, NULL, NULL, 0.1), (6, 1, 1, 0.1), "
+              "(7, 2, 2, 0.1)")
+    for column, zeros in (("d", 36), ("w", 26)):
+        for digits in ("90", "-90", "99", "86", "85", "88", "-86", "91"):
+            constant = digits + "0" * zeros
+            for condition in (f"{column} = {constant}", f"{column} < {constant}",
+                              f"{column} > {constant}", f"NOT {column} <= {constant}",
+                              f"{column} BETWEEN {constant} AND 95{'0' * zeros}"):
+                queries.check(f"SELECT COUNT(*), SUM(id) FROM {{t}} WHERE {condition}")
+    queries.check("SELECT AVG(x * 1.5), AVG(x * 1.50), SUM(x * 1.5), SUM(x * 1.500) FROM {t}")
+
+
+def test_what_ends_early_reads_no_more(t):
+    """Groups in the order of an index under LIMIT, or in a subquery, are left to the server."""
+    _fill(t, 300)
+    client = t.client()
+    for query in ("SELECT u, SUM(big) FROM ours GROUP BY u LIMIT 1",
+                  "SELECT k FROM ours o WHERE EXISTS (SELECT u, SUM(big) FROM ours GROUP BY u)"):
+        t.true("aggregated in batches" not in _plan(client, query), query)
