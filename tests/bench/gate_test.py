@@ -17,7 +17,7 @@ from rowantools.line_tests import Failure
 from rowantools.paths import PLUGIN_LIBRARY, ROOT
 
 _REFERENCE = Path(__file__).with_name("gate_reference.json")
-_TURNS = 1150   # of a loop at each memcpy of Rowan: some 15 % of a look-up by primary key
+_TURNS = 570   # of a loop at each memcpy of Rowan: some 15 % of a look-up by primary key
 
 pytestmark = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 
