@@ -86,9 +86,12 @@ Status Cursor::TrySeekAtLeast(Bytes key) {
 
 Status Cursor::SeekExactly(Bytes key) {
   Result<SlotSearch> found = ToOwner(key);
-  if (!found.ok()) return found.status();
-  if (found->exact) {
-    StandOn(found->slot);
+  return found.ok() ? StandExactly(*found) : found.status();
+}
+
+Status Cursor::StandExactly(const SlotSearch& found) {
+  if (found.exact) {
+    StandOn(found.slot);
     return Status::Ok();
   }
   on_entry_ = false;
@@ -114,6 +117,7 @@ bool Cursor::TryFindUnlatched(Bytes key, UnlatchedEntry* entry) {
   known_leaf_ = {entry->leaf.frame, entry->leaf.page, entry->leaf.version};
   NoteWay(Aim::kOwner, leaf_before);
   const LeafEntry found = FindIn(entry->leaf, key);
+  if (!found.is_leaf) known_leaf_ = {};  // damage: for a descent to find and to report
   entry->value = found.value;
   entry->exists = found.exists;
   return found.is_leaf;
@@ -124,10 +128,13 @@ LeafEntry Cursor::FindIn(const OptimisticPage& leaf, Bytes key) const {
 }
 
 Status Cursor::SeekFound(Bytes key) {
-  const bool stayed = std::exchange(stays(Aim::kOwner), true);
-  const Status status = SeekExactly(key);
-  stays(Aim::kOwner) = stayed;
-  return status;
+  if (known_leaf_.frame != nullptr && TryRelatchHere()) {
+    // The way here is counted already.
+    const std::optional<SlotSearch> found = SlotHere(Aim::kOwner, key);
+    if (found.has_value()) return StandExactly(*found);
+    leaf_.Release();
+  }
+  return SeekExactly(key);
 }
 
 Result<SlotSearch> Cursor::ToOwner(Bytes key) {

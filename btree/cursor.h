@@ -144,6 +144,8 @@ class Cursor {
   Result<SlotSearch> SlotHereOrNext(Aim aim, Bytes key);
   /// The leaf that owns the key is latched; its first entry >= key, which may be its end.
   Result<SlotSearch> ToOwner(Bytes key);
+  /// Ends SeekExactly, with the key's leaf latched.
+  Status StandExactly(const SlotSearch& found);
   [[nodiscard]] LeafEntry FindIn(const OptimisticPage& leaf, Bytes key) const;
   void NoteWay(Aim aim, PageNumber leaf_before);
   [[nodiscard]] bool& stays(Aim aim) { return stays_[aim == Aim::kBefore ? 1 : 0]; }

@@ -110,24 +110,26 @@ Status Descent::DownToLeaf(const DescentTarget& target, Step* step, LatchMode mo
 }
 
 bool Descent::TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* leaf) {
-  if (!TryKnownParent(key, number)) return TryFromRoot(key, number, leaf);
+  OwnerChild owner{};
+  if (!TryKnownParent(key, &owner)) return TryFromRoot(key, number, leaf);
+  *number = owner.child;
   // The parent still validates once the leaf's version is known: so that version is of the owner.
-  return tree_->pool()->TryFixOptimistic(Id(*number), TreeLevel::kLeaf, leaf) &&
-         ancestors_->At(1).page.Validate();
+  if (!tree_->pool()->TryFixOptimistic(Id(*number), TreeLevel::kLeaf, leaf) ||
+      !ancestors_->At(1).page.Validate()) {
+    return false;
+  }
+  way_ = owner.index == ancestors_->child_index + 1 ? Way::kToNeighbour : Way::kClimbed;
+  ancestors_->child_index = owner.index;
+  return true;
 }
 
 /// An inner page that is unchanged since it was remembered is a sane node of its level. Whether it
 /// is, is asked once its child's version is known.
-bool Descent::TryKnownParent(Bytes key, PageNumber* child) {
+bool Descent::TryKnownParent(Bytes key, OwnerChild* owner) const {
   if (ancestors_->root_level == 0) return false;
   const Ancestors::Place& place = ancestors_->At(1);
-  const OwnerChild owner = UnlatchedOwner(Whole(place.page), key);
-  if (!owner.between && ancestors_->root_level != 1) return false;
-  if (!place.page.Validate()) return false;
-  way_ = owner.index == ancestors_->child_index + 1 ? Way::kToNeighbour : Way::kClimbed;
-  ancestors_->child_index = owner.index;
-  *child = owner.child;
-  return true;
+  *owner = UnlatchedOwner(Whole(place.page), key);
+  return (owner->between || ancestors_->root_level == 1) && place.page.Validate();
 }
 
 bool Descent::TryFromRoot(Bytes key, PageNumber* number, OptimisticPage* leaf) {

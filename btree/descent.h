@@ -113,7 +113,7 @@ class Descent {
   Status TryFromAncestor(const DescentTarget& target, uint8_t level, LatchMode mode,
                          PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
-  bool TryKnownParent(Bytes key, PageNumber* child);
+  bool TryKnownParent(Bytes key, OwnerChild* owner) const;
   bool TryFromRoot(Bytes key, PageNumber* number, OptimisticPage* leaf);
   Status DownToLeaf(const DescentTarget& target, Step* step, LatchMode mode, PageGuard* leaf);
   void Keep(const Step& step);

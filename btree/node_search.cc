@@ -21,6 +21,14 @@ ROWAN_OPTIMISTIC_READ T RacyLoad(const std::byte* source) {
   return value;
 }
 
+/// One load of what may change: used after it was checked, it is still what was checked.
+template <typename T>
+ROWAN_OPTIMISTIC_READ T LoadOnce(const std::byte* source) {
+  T value = RacyLoad<T>(source);
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 /// Orders numbers as the bytes that they were loaded from.
 template <typename T>
 ROWAN_OPTIMISTIC_READ int CompareLoaded(T left, T right) {
@@ -193,8 +201,8 @@ constexpr size_t kGuessedSlots = 16;
 ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
   size_t length = look.count;
   if (length == 0) return 0;
-  const uint32_t first = HeadOf(look, 0);
-  const uint32_t last = HeadOf(look, length - 1);
+  const auto first = LoadOnce<uint32_t>(SlotOf(look, 0) + node_layout::kSlotHead);
+  const auto last = LoadOnce<uint32_t>(SlotOf(look, length - 1) + node_layout::kSlotHead);
   if (head <= first) return 0;
   if (head > last) return length;
   size_t low = 0;
@@ -319,6 +327,15 @@ ROWAN_OPTIMISTIC_READ bool IsNodeOf(Bytes page, IndexId index) {
          RacyLoad<uint64_t>(page.data() + 24) == index.value();
 }
 
+/// As NodeView::HeaderIsSane.
+ROWAN_OPTIMISTIC_READ bool HasSaneHeader(const NodeLook& look) {
+  const size_t count = RacyLoad<uint16_t>(look.page + node_layout::kCount);
+  const size_t heap = RacyLoad<uint16_t>(look.page + node_layout::kHeapBytes);
+  const size_t garbage = RacyLoad<uint16_t>(look.page + node_layout::kGarbageBytes);
+  return node_layout::kSlots + node_layout::kSlotBytes * count + heap <= look.page_bytes &&
+         look.fence_bytes() + garbage <= heap;
+}
+
 ROWAN_OPTIMISTIC_READ size_t IndexFor(const NodeLook& look, Aim aim, Bytes key) {
   if (aim == Aim::kFirst) return 0;
   if (aim == Aim::kLast) return look.count;
@@ -415,17 +432,17 @@ ROWAN_OPTIMISTIC_READ LeafRank UnlatchedRank(Bytes page, IndexId index, uint16_t
 ROWAN_OPTIMISTIC_READ LeafEntry UnlatchedFind(Bytes page, IndexId index, Bytes key) {
   const NodeLook look = LookAt(page);
   LeafEntry entry;
-  entry.is_leaf = look.level == 0 && IsNodeOf(page, index);
+  entry.is_leaf = look.level == 0 && IsNodeOf(page, index) && HasSaneHeader(look);
   const SlotSearch found = Search(look, key);
   entry.exists = found.exact;
   entry.within = found.exact || (found.slot != 0 && found.slot < look.count);
   if (!found.exact) return entry;
   const std::byte* slot = SlotOf(look, found.slot);
-  const size_t offset = RacyLoad<uint16_t>(slot);
+  const size_t offset = LoadOnce<uint16_t>(slot);
   const size_t value = offset + node_layout::kLeafRecordHeader +
-                       RacyLoad<uint16_t>(slot + node_layout::kSlotSuffixLength);
+                       LoadOnce<uint16_t>(slot + node_layout::kSlotSuffixLength);
   if (value > look.page_bytes) return entry;
-  const size_t value_bytes = RacyLoad<uint16_t>(look.page + offset);
+  const size_t value_bytes = LoadOnce<uint16_t>(look.page + offset);
   if (value_bytes <= look.page_bytes - value) entry.value = page.subspan(value, value_bytes);
   return entry;
 }

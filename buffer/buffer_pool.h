@@ -136,11 +136,11 @@ class BufferPool {
   /// and is not appended yet. Recovery, scrubbing: it may not be on disk as it is. REQUIRES:
   /// exclusive guard.
   void MarkDirty(const PageGuard& guard, Lsn lower_bound);
-  /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
   /// Latches a page exclusively that is unchanged since it was read or left, and that nobody holds;
   /// no guard otherwise.
   [[nodiscard]] PageGuard TryFixUnchanged(const OptimisticPage& page);
 
+  /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
   void EnterMiniTxn() { limiter_.Enter(); }
   void LeaveMiniTxn() { limiter_.Leave(); }
 

@@ -75,8 +75,8 @@ class CommitQueue {
   const std::function<void()> wake_flusher_;
   alignas(64) std::atomic<Lsn> durable_;  // stored by the leader, read by any thread
 
-  /// Each has 32 places to sleep at, and counts how often some were woken. Two waiters get the same
-  /// one only where more wait than there are: the one that must wait on is woken with the other.
+  /// Each has 32 places to sleep at, given out in turns, and counts how often some were woken. Two
+  /// waiters may share a place: one that must wait on goes back to sleep.
   alignas(64) std::array<std::atomic<uint32_t>, 4> words_{};
 
   alignas(64) Mutex mutex_{LatchRank::kCommitQueue};

@@ -74,6 +74,9 @@ ReadRanges::IndexReads* ReadRanges::Find(const Shard& shard, IndexId index) {
 }
 
 bool ReadRanges::AnyOfOthers(const SerialTxn& own, IndexId index) const {
+  // After the leaf's latch: one of a reader without a latch, who notes first, and the writer sees
+  // the other (VersionCursor::Get).
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   const uint32_t count = CountOf(index).load(std::memory_order_acquire);
   return count > 1 || (count == 1 && !own.holdings.contains(index.value()));
 }

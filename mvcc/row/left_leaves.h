@@ -13,7 +13,8 @@ namespace rowan {
 
 class LeftLeaves {
  public:
-  /// A hint: it may be a leaf of another index.
+  /// A hint: it may be a leaf of another index, or one that was freed with its index; as numbers of
+  /// indexes are not used again within a space, neither is then taken for a leaf of this one.
   [[nodiscard]] const EntryPlace& Of(IndexId index) const {
     return places_[index.value() % kPlaces];
   }

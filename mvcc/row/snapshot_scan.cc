@@ -218,7 +218,9 @@ std::optional<Status> SnapshotScan::TryGetUnlatched(Bytes key) {
   Bytes row;
   if (!ParseClustered({target + key.size(), entry.value.size()}, &header, &row)) return {};
   const bool any_version = scan_->options.mode == ReadMode::kReadUncommitted;
-  if (!any_version && !visible(header.txn)) return {};
+  // Validated again after the question: a writer whose rollback has ended leaves no answer behind,
+  // and by then it has changed the leaf.
+  if (!any_version && (!visible(header.txn) || !entry.leaf.Validate())) return {};
   ++scan_->counts.examined_entries;
   if (header.deleted) return Status(Code::kNotFound);
   scan_->counts.examined_bytes += bytes - kClusteredHeaderBytes;

@@ -181,6 +181,8 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
   if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
   const bool unlatched = scan_.index->clustered && !scan_.locking();
   if (unlatched) {
+    // The note before the leaf's version: a writer changes the leaf before it looks for notes.
+    if (scan_.txn->serial != nullptr) std::atomic_thread_fence(std::memory_order_seq_cst);
     const std::optional<Status> got = snapshot_.TryGetUnlatched(key);
     if (got.has_value()) {
       const Status status = note_.Check(*got);
