@@ -5,7 +5,8 @@
 // short, neighbouring ones do, the nearest first.
 //
 // A writer of an entry asks under the exclusive latch of its leaf; a reader notes the range before
-// it latches the first leaf, or reads its version. So either the change finds the range, or the read meets the change.
+// it latches the first leaf, or reads its version. So either the change finds the range, or the
+// read meets the change.
 // Order: page -> this -> ConflictGraph. Thread safety: all members; only the thread that runs a
 // transaction changes its ranges, and only the one that forgets it releases them.
 #pragma once

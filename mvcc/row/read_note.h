@@ -2,9 +2,10 @@
 // ReadNote: what a cursor's scan reports as read to optimistic serializability
 // (mvcc/lock/serial_txns.h). For other transactions each call is one test of a pointer.
 //
-// Rule: before a leaf is latched (or its version read, to copy a row without a latch), or under the latch of the only one whose keys are not yet noted,
-// a note covers all that is read there: from where the scan stood to the end of that leaf. So a
-// change of a key in between finds the note, or was made before the scan reached its leaf.
+// Rule: before a leaf is latched (or its version read, to copy a row without a latch), or under the
+// latch of the only one whose keys are not yet noted, a note covers all that is read there: from
+// where the scan stood to the end of that leaf. So a change of a key in between finds the note, or
+// was made before the scan reached its leaf.
 //   - A consistent scan that reaches a leaf beyond its note extends the note to the end of that
 //     leaf. If the entry before is in the leaf, too, no other leaf was passed, and the scan goes
 //     on; else it looks once more from where it stood. So it notes at most one leaf more than it
