@@ -8,6 +8,7 @@ import threading
 import time
 
 from framework import ConnectionLost, Failure, MysqlError
+from rowantools.cluster.members import applier_error
 
 FORMATS = ("ROW", "STATEMENT", "MIXED")
 TABLES = ("acknowledged", "wide", "counted")
@@ -214,16 +215,6 @@ class Load:
     @property
     def acknowledged(self):
         return sum(writer.acknowledged for writer in self.writers)
-
-
-def applier_error(client):
-    """Why a replica's applier stopped, or nothing."""
-    rows = client.query("SELECT last_error_message FROM "
-                        "performance_schema.replication_applier_status_by_worker "
-                        "WHERE last_error_number <> 0 UNION ALL SELECT last_error_message FROM "
-                        "performance_schema.replication_applier_status_by_coordinator "
-                        "WHERE last_error_number <> 0")
-    return rows[0][0] if rows else None
 
 
 def await_replica(test, source, replica, limit_s=120):

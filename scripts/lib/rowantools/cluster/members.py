@@ -212,6 +212,7 @@ def received(client):
 
 
 def applier_error(client):
+    """Why a replica's applier stopped, or None."""
     rows = client.query("SELECT last_error_message FROM "
                         "performance_schema.replication_applier_status_by_worker "
                         "WHERE last_error_number <> 0 UNION ALL SELECT last_error_message FROM "
