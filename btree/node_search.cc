@@ -53,7 +53,8 @@ ROWAN_OPTIMISTIC_READ int CompareEnds(const std::byte* left, const std::byte* ri
 }
 
 /// One to three bytes as a number; those of equally many bytes compare as they do.
-ROWAN_OPTIMISTIC_READ uint32_t UpToThreeBytes(const std::byte* bytes, size_t size_bytes) {
+[[maybe_unused]] ROWAN_OPTIMISTIC_READ uint32_t UpToThreeBytes(const std::byte* bytes,
+                                                               size_t size_bytes) {
   return static_cast<uint32_t>(RacyLoad<uint8_t>(bytes)) << 16 |
          static_cast<uint32_t>(RacyLoad<uint8_t>(bytes + size_bytes / 2)) << 8 |
          RacyLoad<uint8_t>(bytes + size_bytes - 1);
@@ -74,8 +75,8 @@ ROWAN_OPTIMISTIC_STEP int RacyCompare(const std::byte* left, const std::byte* ri
     const uint32_t right_number = UpToThreeBytes(right, size_bytes);
     return left_number < right_number ? -1 : (left_number > right_number ? 1 : 0);
   }
-  if (size_bytes >= 4 && size_bytes <= 8) return CompareEnds<uint32_t>(left, right, size_bytes);
-  if (size_bytes >= 8 && size_bytes <= 16) return CompareEnds<uint64_t>(left, right, size_bytes);
+  if (size_bytes <= 8) return CompareEnds<uint32_t>(left, right, size_bytes);
+  if (size_bytes <= 16) return CompareEnds<uint64_t>(left, right, size_bytes);
   return std::memcmp(left, right, size_bytes);
 #endif
 }
