@@ -58,6 +58,7 @@ class ArithmeticNode : public ValueNode {
       : ValueNode(type), arithmetic_(arithmetic) {}
 
  protected:
+  /// Both are read even where one is NULL: the server evaluates both, and their errors count.
   struct Sides {
     const ValueVector* left = nullptr;
     const ValueVector* right = nullptr;
@@ -67,6 +68,7 @@ class ArithmeticNode : public ValueNode {
     sides.left = ReadOperand(arithmetic_.left, batch, rows);
     sides.right = ReadOperand(arithmetic_.right, batch, rows);
     CombineNulls(sides.left, sides.right, *rows, values);
+    if (HasNullConstant()) FillWithNulls(*rows, values);
     return sides;
   }
   template <typename Compute>
@@ -85,21 +87,19 @@ class ArithmeticNode : public ValueNode {
   }
 
   const Arithmetic arithmetic_;
+
+ private:
+  [[nodiscard]] bool HasNullConstant() const {
+    const auto is_null = [](const Operand& operand) {
+      return operand.is_constant() && operand.constant->is_null();
+    };
+    return is_null(arithmetic_.left) || is_null(arithmetic_.right);
+  }
+  static void FillWithNulls(const Selection& rows, ValueVector* values) {
+    for (const RowNumber row : rows) values->nulls()[row] = 1;
+    values->set_has_nulls(true);
+  }
 };
-
-bool HasNullConstant(const Arithmetic& arithmetic) {
-  return (arithmetic.left.is_constant() && arithmetic.left.constant->is_null()) ||
-         (arithmetic.right.is_constant() && arithmetic.right.constant->is_null());
-}
-
-/// An operand that is NULL for all rows.
-bool FillWithNulls(const Arithmetic& arithmetic, const Selection& rows, ValueVector* values) {
-  if (!HasNullConstant(arithmetic)) return false;
-  if (!values->has_nulls()) std::fill_n(values->nulls(), kBatchRowsMax, uint8_t{0});
-  for (const RowNumber row : rows) values->nulls()[row] = 1;
-  values->set_has_nulls(true);
-  return true;
-}
 
 ValueType ResultType(const Arithmetic& arithmetic, ValueKind kind) {
   const auto may_be_null = [](const Operand& operand) {
@@ -115,7 +115,6 @@ class IntegerNode final : public ArithmeticNode {
         short_(IsSigned(arithmetic.left) && IsSigned(arithmetic.right)) {}
 
   void Compute(Batch* batch, Selection* rows, ValueVector* values) const override {
-    if (FillWithNulls(arithmetic_, *rows, values)) return;
     const Sides sides = ReadSides(batch, rows, values);
     WithOperation(arithmetic_.operation, [&](auto operation) {
       if (short_) return ComputeShort(operation, sides, batch, rows, values);
@@ -167,7 +166,6 @@ class RealNode final : public ArithmeticNode {
   using ArithmeticNode::ArithmeticNode;
 
   void Compute(Batch* batch, Selection* rows, ValueVector* values) const override {
-    if (FillWithNulls(arithmetic_, *rows, values)) return;
     const Sides sides = ReadSides(batch, rows, values);
     auto* const target = values->As<double>();
     WithOperation(arithmetic_.operation, [&](auto operation) {
@@ -201,7 +199,6 @@ class DecimalNode final : public ArithmeticNode {
         checked_(plan.checked) {}
 
   void Compute(Batch* batch, Selection* rows, ValueVector* values) const override {
-    if (FillWithNulls(arithmetic_, *rows, values)) return;
     const Sides sides = ReadSides(batch, rows, values);
     WithOperation(arithmetic_.operation, [&](auto operation) {
       WithNumbers<Number>(arithmetic_.left, sides.left, [&](auto left) {

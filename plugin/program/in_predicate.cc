@@ -27,8 +27,8 @@ class InList : public Predicate {
   template <typename Value, typename Contains>
   void Keep(Answer answer, Batch* batch, Selection* rows, Contains contains) const {
     const bool wanted = answer == Answer::kTrue;
-    if (!wanted && has_null_) return rows->Clear();
     const ValueVector& values = batch->Read(value_, rows);
+    if (!wanted && has_null_) return rows->Clear();
     const auto* const target = values.As<Value>();
     const uint8_t* const nulls = values.nulls();
     const bool has_nulls = values.has_nulls();

@@ -57,8 +57,8 @@ class NumberRange final : public Predicate {
       }
     }
     const bool inside = answer == Answer::kTrue;
-    if (inside && has_null) return rows->Clear();
     const ValueVector& values = batch->Read(value_, rows);
+    if (inside && has_null) return rows->Clear();
     switch (type_.kind) {
       case ValueKind::kUnsigned:
         return KeepBetween<uint64_t, uint64_t>(values, interval, inside, rows);
@@ -93,8 +93,8 @@ class RealRange final : public Predicate {
   void Select(Answer answer, Batch* batch, Selection* rows) const override {
     const bool inside = answer == Answer::kTrue;
     const auto is_null = [](const Limit& limit) { return limit.constant->is_null(); };
-    if (inside && std::any_of(limits_.begin(), limits_.end(), is_null)) return rows->Clear();
     const ValueVector& values = batch->Read(value_.value, rows);
+    if (inside && std::any_of(limits_.begin(), limits_.end(), is_null)) return rows->Clear();
     const uint8_t* const nulls = values.nulls();
     const bool has_nulls = values.has_nulls();
     WithReals(value_, &values, [&](auto real) {

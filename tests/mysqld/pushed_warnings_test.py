@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Errors, warnings and counts of examined rows of query blocks evaluated in the engine are the
+server's own (docs/whole_queries.md)."""
+import pytest
+
+from framework import ENGINE, Failure
+from random_query import Statement
+from twin_sessions import OURS, Twins, WRITER
+
+pytestmark = [
+    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON", "--performance-schema=ON")),
+    pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
+
+_ROWS = 600
+
+
+class Twin:
+    """A table of both engines, with NULLs and a few values whose squares overflow."""
+
+    def __init__(self, t):
+        self.twins = Twins(t.server, t.engine)
+        self.twins.reset()
+        self.run("SET cte_max_recursion_depth = 10000")
+        self.run("CREATE TABLE n (id INT PRIMARY KEY, k INT, big BIGINT, v BIGINT NOT NULL, "
+                 "f DOUBLE, g FLOAT, d DECIMAL(10,2), day DATE, at DATETIME(3), s VARCHAR(20), "
+                 "e ENUM('a', 'b'))")
+        self.run(f"INSERT INTO n WITH RECURSIVE i (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i "
+                 f"WHERE i < {_ROWS}) SELECT i, IF(i % 3 = 0, NULL, i % 10), IF(i % 200 = 0, "
+                 "9000000000000000000, i), i, i / 2, i / 4, i / 100, '2024-01-01' + INTERVAL i DAY,"
+                 " '2024-01-01' + INTERVAL i HOUR, CONCAT('s', i % 20), 1 + i % 2 FROM i")
+
+    def run(self, sql):
+        return self.twins.run(WRITER, Statement(sql))
+
+    def plan(self, sql):
+        return self.twins.session(OURS, WRITER).query(f"EXPLAIN FORMAT=TREE {sql}")[0][0]
+
+    def pushed(self, sql):
+        """Both engines do the same, and ours does it in batches."""
+        outcome = self.run(sql)
+        plan = self.plan(sql)
+        if "in batches" not in plan:
+            raise Failure(f"not pushed: {sql}\n{plan}")
+        return outcome
+
+    def close(self):
+        self.twins.close()
+
+
+@pytest.fixture(name="twin")
+def _twin(t):
+    twin = Twin(t)
+    yield twin
+    twin.close()
+
+
+def test_a_null_constant_hides_no_error(t, twin):
+    twin.run("SET @no = NULL")
+    for condition in ("big * big + @no > 0", "big * big > @no", "big * big IN (1, NULL)",
+                      "big * big NOT IN (1, NULL)", "big * big BETWEEN @no AND 5",
+                      "f * 1e308 > @no", "(f * 1e308) * @no > 1"):
+        for where in (condition, f"NOT ({condition})", f"({condition}) IS NOT TRUE",
+                      f"k = 1 AND {condition}"):
+            twin.pushed(f"SELECT COUNT(*), SUM(v) FROM n WHERE {where}")
+    t.equal(twin.pushed("SELECT COUNT(*) FROM n WHERE big * big + @no > 1").error, 1690)
