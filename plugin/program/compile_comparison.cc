@@ -96,7 +96,7 @@ Made MakeNullSafe(Made equal, const Operand& left, const Operand& right) {
   both.push_back(is_null(right));
   Predicates either;
   either.push_back(MakeIsAnswer(std::move(equal), Answer::kTrue, false));
-  either.push_back(MakeAnd(std::move(both)));
+  either.push_back(MakeAnd(std::move(both), AndStops::kAtFalse));
   return MakeOr(std::move(either));
 }
 
@@ -151,7 +151,7 @@ Made CompileBetween(Item_func* function, BatchPlan* plan, const char** reason) {
     parts.push_back(CompareSides(value, Comparison::kGreaterEqual, least, *domain));
     parts.push_back(CompareSides(value, Comparison::kLessEqual, most, *domain));
     if (parts[0] == nullptr || parts[1] == nullptr) return nullptr;
-    made = MakeAnd(std::move(parts));
+    made = MakeAnd(std::move(parts), AndStops::kNever);
   }
   return item->negated ? MakeNot(std::move(made)) : std::move(made);
 }

@@ -27,7 +27,10 @@ Made CompileParts(Item_cond* item, BatchPlan* plan, const char** reason) {
     if (made == nullptr) return nullptr;
     parts.push_back(std::move(made));
   }
-  if (item->functype() == Item_func::COND_AND_FUNC) return MakeAnd(std::move(parts));
+  if (item->functype() == Item_func::COND_AND_FUNC) {
+    return MakeAnd(std::move(parts),
+                   item->ignore_unknown() ? AndStops::kAtNull : AndStops::kAtFalse);
+  }
   return MakeOr(std::move(parts));
 }
 

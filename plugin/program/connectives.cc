@@ -13,7 +13,8 @@ void TakeAway(const RowSet& gone, const Batch& batch, Selection* rows) {
   rows->Remove(all);
 }
 
-/// All parts have the answer.
+/// All parts have the answer. A row of which an earlier part has no such answer is not given to the
+/// later ones.
 void SelectAll(const Predicates& parts, Answer answer, Batch* batch, Selection* rows) {
   for (const std::unique_ptr<Predicate>& part : parts) {
     if (rows->empty()) return;
@@ -36,23 +37,57 @@ void SelectAny(const Predicates& parts, Answer answer, Batch* batch, Selection* 
   rows->SelectAll(found);
 }
 
+/// Every part is given every row, for what its evaluation may have to leave to the server. All
+/// parts have the answer.
+void SelectAllOfEach(const Predicates& parts, Answer answer, Batch* batch, Selection* rows) {
+  Selection given = *rows;
+  for (const std::unique_ptr<Predicate>& part : parts) {
+    Selection some = given;
+    part->Select(answer, batch, &some);
+    const RowSet now = some.AsSet();
+    rows->Retain([&now](RowNumber row) { return now.Has(row); });
+    given.Remove(batch->aside());
+  }
+  rows->Remove(batch->aside());
+}
+
+/// The same, and some part has the answer.
+void SelectAnyOfEach(const Predicates& parts, Answer answer, Batch* batch, Selection* rows) {
+  RowSet found;
+  for (const std::unique_ptr<Predicate>& part : parts) {
+    Selection some = *rows;
+    part->Select(answer, batch, &some);
+    found.AddAll(some.AsSet());
+    rows->Remove(batch->aside());
+  }
+  rows->Retain([&found](RowNumber row) { return found.Has(row); });
+}
+
+/// A row must be given to each part that the server evaluates for it: what this part cannot do (an
+/// overflow) the server does, with its error or warning. One part too many does no harm.
 class And final : public Predicate {
  public:
-  explicit And(Predicates parts) : parts_(std::move(parts)) {}
+  And(Predicates parts, AndStops stops) : parts_(std::move(parts)), stops_(stops) {}
   void Select(Answer answer, Batch* batch, Selection* rows) const override {
-    if (answer == Answer::kTrue) return SelectAll(parts_, answer, batch, rows);
+    if (answer == Answer::kTrue) {
+      if (stops_ == AndStops::kAtNull) return SelectAll(parts_, answer, batch, rows);
+      return SelectAllOfEach(parts_, answer, batch, rows);
+    }
+    if (stops_ == AndStops::kNever) return SelectAnyOfEach(parts_, answer, batch, rows);
     SelectAny(parts_, answer, batch, rows);
   }
 
  private:
   const Predicates parts_;
+  const AndStops stops_;
 };
 
+/// The server goes on after NULL, and stops at what is true.
 class Or final : public Predicate {
  public:
   explicit Or(Predicates parts) : parts_(std::move(parts)) {}
   void Select(Answer answer, Batch* batch, Selection* rows) const override {
-    if (answer == Answer::kFalse) return SelectAll(parts_, answer, batch, rows);
+    if (answer == Answer::kFalse) return SelectAllOfEach(parts_, answer, batch, rows);
     SelectAny(parts_, answer, batch, rows);
   }
 
@@ -145,9 +180,9 @@ class IsNullConstant final : public Predicate {
 
 }  // namespace
 
-std::unique_ptr<Predicate> MakeAnd(Predicates parts) {
+std::unique_ptr<Predicate> MakeAnd(Predicates parts, AndStops stops) {
   if (parts.size() == 1) return std::move(parts[0]);
-  return std::make_unique<And>(std::move(parts));
+  return std::make_unique<And>(std::move(parts), stops);
 }
 
 std::unique_ptr<Predicate> MakeOr(Predicates parts) {

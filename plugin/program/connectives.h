@@ -2,6 +2,7 @@
 // Predicates made of predicates, with the server's three-valued logic.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -11,7 +12,14 @@ namespace rowan {
 
 using Predicates = std::vector<std::unique_ptr<Predicate>>;
 
-std::unique_ptr<Predicate> MakeAnd(Predicates parts);
+/// At which answer of a part the server does not evaluate the next ones.
+enum class AndStops : uint8_t {
+  kNever,    ///< BETWEEN
+  kAtFalse,  ///< AND
+  kAtNull,   ///< AND where NULL and false are the same: at false, too
+};
+
+std::unique_ptr<Predicate> MakeAnd(Predicates parts, AndStops stops);
 std::unique_ptr<Predicate> MakeOr(Predicates parts);
 std::unique_ptr<Predicate> MakeNot(std::unique_ptr<Predicate> part);
 std::unique_ptr<Predicate> MakeXor(std::unique_ptr<Predicate> left,

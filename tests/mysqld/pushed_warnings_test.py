@@ -35,6 +35,11 @@ class Twin:
     def plan(self, sql):
         return self.twins.session(OURS, WRITER).query(f"EXPLAIN FORMAT=TREE {sql}")[0][0]
 
+    def check(self, sql):
+        """Both engines do the same; whether ours does it in batches."""
+        self.run(sql)
+        return "in batches" in self.plan(sql)
+
     def pushed(self, sql):
         """Both engines do the same, and ours does it in batches."""
         outcome = self.run(sql)
@@ -63,3 +68,20 @@ def test_a_null_constant_hides_no_error(t, twin):
                       f"k = 1 AND {condition}"):
             twin.pushed(f"SELECT COUNT(*), SUM(v) FROM n WHERE {where}")
     t.equal(twin.pushed("SELECT COUNT(*) FROM n WHERE big * big + @no > 1").error, 1690)
+
+
+def test_null_hides_no_error_of_a_later_condition(t, twin):
+    twin.run("SET @no = NULL")
+    overflow, pushed, queries = "big * big > 7", 0, []
+    for first in ("k > 5", "k IS NULL", "k < 100", "v < 300", "k < @no", "k IN (1, @no)"):
+        for joined in (f"{first} AND {overflow}", f"{first} OR {overflow}",
+                       f"{first} AND v > 0 AND {overflow}", f"{first} XOR {overflow}",
+                       f"{first} AND ({first} OR {overflow})"):
+            for test in ("", " IS TRUE", " IS FALSE", " IS NOT TRUE", " IS NOT FALSE"):
+                queries += [f"({joined}){test}", f"NOT ({joined}){test}"]
+    for between in ("k BETWEEN 8 AND big * big", "v BETWEEN k AND big * big"):
+        queries += [between, f"NOT ({between})"]
+    for where in queries:
+        pushed += twin.check(f"SELECT COUNT(*), SUM(v) FROM n WHERE {where}")
+    t.true(pushed * 5 > len(queries) * 4, f"{pushed} of {len(queries)} pushed")
+    t.equal(twin.pushed(f"SELECT COUNT(*) FROM n WHERE (k > 5 AND {overflow}) IS TRUE").error, 1690)
