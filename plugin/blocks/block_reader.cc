@@ -31,11 +31,8 @@ Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
   aside_.clear();
   rows_.Clear();
   if (const Status status = source_.Next(reader_, &stored_); !status.ok()) return status;
-  // Not before there is a row, as the server: constants may have warnings and errors.
-  if (!std::exchange(begun_, true)) {
-    is_usable_ = plan_.values->Prepare();
-    if (thd->is_error()) return Status(Code::kInterrupted);
-  }
+  // Not before there is a row: evaluation takes time.
+  if (!std::exchange(begun_, true)) is_usable_ = plan_.values->Prepare();
   AddCounter(Counter::kBlockRowsExamined, stored_.count);
   thd->inc_examined_row_count(stored_.count);
   if (!is_usable_) {

@@ -3,8 +3,12 @@
 
 #include "plugin/program/batch_plan.h"
 
+#include <algorithm>
+
 #include "plugin/program/column_node.h"
 #include "plugin/program/compile_value.h"
+#include "plugin/program/quiet_evaluation.h"
+#include "sql/current_thd.h"
 #include "sql/field.h"
 #include "sql/item.h"
 #include "sql/item_func.h"
@@ -75,10 +79,19 @@ std::optional<ValueId> BatchPlan::AddColumn(const Field* field, const char** rea
   return id;
 }
 
-bool BatchPlan::Prepare() {
+bool BatchPlan::EvaluateConstants() {
+  QuietEvaluation evaluation(current_thd);
   for (const std::unique_ptr<Constant>& constant : constants_) {
-    if (!constant->Evaluate()) return false;
+    if (constant->item() != nullptr) evaluation.Watch(constant->item());
   }
+  const bool have_values =
+      std::all_of(constants_.begin(), constants_.end(),
+                  [](const std::unique_ptr<Constant>& constant) { return constant->Evaluate(); });
+  return evaluation.End() && have_values;
+}
+
+bool BatchPlan::Prepare() {
+  if (!EvaluateConstants()) return false;
   for (const std::function<bool()>& step : steps_) {
     if (!step()) return false;
   }

@@ -55,8 +55,9 @@ class BatchPlan {
   /// `step` is to be done at each start, after the constants are known. False: as Prepare.
   void AddStep(std::function<bool()> step) { steps_.push_back(std::move(step)); }
 
-  /// Evaluates the constants, on the session's thread. The programs must still be there. False: the
-  /// plan cannot be used in this execution (if the session has an error, that is why).
+  /// Evaluates the constants, on the session's thread, without a warning or an error: they are the
+  /// server's to give, once or for each row. The programs must still be there. False: the plan
+  /// cannot be used in this execution.
   [[nodiscard]] bool Prepare();
 
   [[nodiscard]] const TABLE* table() const { return table_; }
@@ -69,6 +70,8 @@ class BatchPlan {
   }
 
  private:
+  bool EvaluateConstants();
+
   struct KnownItem {
     Item* item = nullptr;
     ValueId id{};

@@ -71,7 +71,7 @@ bool Constant::Evaluate() {
       if (!EvaluateBytes()) return false;
       break;
   }
-  return !current_thd->is_error();
+  return true;
 }
 
 bool Constant::EvaluateDate() {

@@ -26,8 +26,10 @@ class Constant {
   /// Of no item: a whole number.
   explicit Constant(int64_t number) : item_(nullptr), form_(), number_(number) {}
 
-  /// False: the value cannot be used, or the evaluation failed with an error of the session.
+  /// False: the value cannot be used.
   [[nodiscard]] bool Evaluate();
+  /// Null: there is none.
+  [[nodiscard]] Item* item() const { return item_; }
 
   [[nodiscard]] ValueKind kind() const { return form_.kind; }
   [[nodiscard]] bool is_null() const { return is_null_; }
