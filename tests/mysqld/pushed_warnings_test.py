@@ -114,3 +114,12 @@ def test_warnings_of_constants_are_those_of_the_server(t, twin):
             else:
                 pushed += twin.check(query)
     t.true(pushed * 2 > len(queries), f"{pushed} of {2 * len(queries)} pushed")
+
+
+def test_what_a_constant_does_happens_as_in_the_server(t, twin):
+    for constant in ("(@seen := 5)", "LAST_INSERT_ID(7)"):
+        for first in ("v < 0", "v > 0"):
+            twin.run("SET @seen = 1")
+            twin.run("SELECT LAST_INSERT_ID(1)")
+            twin.run(f"SELECT COUNT(*), SUM(v) FROM n WHERE {first} AND k < {constant}")
+            twin.run("SELECT @seen, LAST_INSERT_ID()")
