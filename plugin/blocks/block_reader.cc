@@ -26,7 +26,6 @@ void BlockReader::Restart() {
 }
 
 Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
-  THD* const thd = current_thd;
   reader_ = reader;
   aside_.clear();
   rows_.Clear();
@@ -34,7 +33,6 @@ Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
   // Not before there is a row: evaluation takes time.
   if (!std::exchange(begun_, true)) is_usable_ = plan_.values->Prepare();
   AddCounter(Counter::kBlockRowsExamined, stored_.count);
-  thd->inc_examined_row_count(stored_.count);
   if (!is_usable_) {
     for (uint32_t i = 0; i < stored_.count; ++i) aside_.push_back(static_cast<RowNumber>(i));
     return Status::Ok();
@@ -44,6 +42,10 @@ Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
   read_values(&batch_, &rows_);
   batch_.aside().ForEach([this](RowNumber row) { aside_.push_back(row); });
   return Status::Ok();
+}
+
+void BlockReader::CountExamined(uint64_t rows) {
+  if (rows != 0) current_thd->inc_examined_row_count(rows);
 }
 
 Status BlockReader::Put(RowNumber row, unsigned char* record) {

@@ -36,7 +36,12 @@ class BlockReader {
   /// kEndOfRange.
   Status NextBatch(TableCursor* reader, ReadValues read_values);
 
+  /// For the statement's statistics. The server counts those that are delivered.
+  static void CountExamined(uint64_t rows);
+
   // --- the batch ---
+  /// Rows in all.
+  [[nodiscard]] uint32_t size() const { return stored_.count; }
   [[nodiscard]] const Batch& batch() const { return batch_; }
   /// Rows that pass.
   [[nodiscard]] const Selection& rows() const { return rows_; }

@@ -20,7 +20,20 @@ FilteredRows::FilteredRows(BlockPlan plan) : block_(std::move(plan), kFirstBatch
 
 void FilteredRows::Restart() {
   block_.Restart();
-  row_at_ = aside_at_ = 0;
+  row_at_ = aside_at_ = counted_ = 0;
+}
+
+/// Delivers a row of the batch. Those passed over since the one before have been examined, too.
+Status FilteredRows::Deliver(RowNumber row) {
+  BlockReader::CountExamined(row - counted_);
+  counted_ = row + size_t{1};
+  return Status::Ok();
+}
+
+Status FilteredRows::NextBatch(TableCursor* reader) {
+  BlockReader::CountExamined(block_.size() - counted_);
+  row_at_ = aside_at_ = counted_ = 0;
+  return block_.NextBatch(reader, [](Batch*, Selection*) {});
 }
 
 Status FilteredRows::Next(TableCursor* reader, unsigned char* record) {
@@ -32,19 +45,17 @@ Status FilteredRows::TryNext(TableCursor* reader, unsigned char* record) {
     const Selection& rows = block_.rows();
     const bool has_row = row_at_ < rows.size();
     const bool has_aside = aside_at_ < block_.aside().size();
-    Status status;
-    if (has_aside && (!has_row || block_.aside()[aside_at_] < rows.begin()[row_at_])) {
-      AddCounter(Counter::kBlockRowsAside);
-      status = block_.PutIfPasses(block_.aside()[aside_at_++], record);
-      if (!status.Is(Code::kNotFound)) return status;
-    } else if (has_row) {
-      status = block_.Put(rows.begin()[row_at_++], record);
-      if (!status.Is(Code::kNotFound)) return status;  // an entry without a row
-    } else {
-      row_at_ = aside_at_ = 0;
-      status = block_.NextBatch(reader, [](Batch*, Selection*) {});
-      if (!status.ok()) return status;
+    if (!has_row && !has_aside) {
+      if (const Status status = NextBatch(reader); !status.ok()) return status;
+      continue;
     }
+    const bool is_aside =
+        has_aside && (!has_row || block_.aside()[aside_at_] < rows.begin()[row_at_]);
+    if (is_aside) AddCounter(Counter::kBlockRowsAside);
+    const RowNumber row = is_aside ? block_.aside()[aside_at_++] : rows.begin()[row_at_++];
+    const Status status = is_aside ? block_.PutIfPasses(row, record) : block_.Put(row, record);
+    if (status.ok()) return Deliver(row);
+    if (!status.Is(Code::kNotFound)) return status;  // an entry without a row
   }
 }
 

@@ -22,10 +22,13 @@ class FilteredRows final : public BlockRows {
 
  private:
   Status TryNext(TableCursor* reader, unsigned char* record);
+  Status Deliver(RowNumber row);
+  Status NextBatch(TableCursor* reader);
 
   BlockReader block_;
   size_t row_at_ = 0;    ///< the next one of the batch's rows
   size_t aside_at_ = 0;  ///< the next one of those aside
+  size_t counted_ = 0;   ///< of the batch's rows, as examined
 };
 
 }  // namespace rowan

@@ -26,6 +26,7 @@ void GroupedRows::Restart() {
   block_.Restart();
   states_.Clear();
   row_at_ = aside_at_ = 0;
+  uncounted_ = 0;
   at_end_ = delivers_groups_ = delivers_aside_ = is_group_ = false;
 }
 
@@ -57,6 +58,13 @@ Status GroupedRows::TryNext() {
 void GroupedRows::StartDelivery() {
   delivers_groups_ = true;
   next_group_ = 0;
+  uncounted_ -= states_.size() + (delivers_aside_ ? 1 : 0);
+}
+
+/// All rows but as many as there are groups, which the server counts when they are delivered.
+void GroupedRows::CountExamined() {
+  BlockReader::CountExamined(uncounted_ - states_.size());
+  uncounted_ = states_.size();
 }
 
 /// Until there is something to deliver. kEndOfRange.
@@ -68,11 +76,13 @@ Status GroupedRows::GoOn() {
     }
     if (at_end_) return Status(Code::kEndOfRange);
     row_at_ = aside_at_ = 0;
+    CountExamined();
     const Status status = block_.NextBatch(
         reader_, [this](Batch* batch, Selection* rows) { states_.Read(batch, rows); });
     at_end_ = status.Is(Code::kEndOfRange);
     if (at_end_) StartDelivery();
     if (!at_end_ && !status.ok()) return status;
+    if (!at_end_) uncounted_ += block_.size();
   }
   return Status::Ok();
 }

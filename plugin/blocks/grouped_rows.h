@@ -51,6 +51,7 @@ class GroupedRows final : public BlockRows {
     return row_at_ == block_.rows().size() && aside_at_ == block_.aside().size();
   }
   void StartDelivery();
+  void CountExamined();
 
   BlockReader block_;
   GroupStates states_;
@@ -59,6 +60,7 @@ class GroupedRows final : public BlockRows {
   bool at_end_ = false;
   size_t row_at_ = 0;    ///< the next one of the batch's rows
   size_t aside_at_ = 0;  ///< the next one of those aside
+  size_t uncounted_ = 0;  ///< rows that were read and are not counted as examined, at least groups
   bool delivers_groups_ = false;
   bool delivers_aside_ = false;  ///< once the groups are delivered
   uint32_t next_group_ = 0;

@@ -123,3 +123,18 @@ def test_what_a_constant_does_happens_as_in_the_server(t, twin):
             twin.run("SELECT LAST_INSERT_ID(1)")
             twin.run(f"SELECT COUNT(*), SUM(v) FROM n WHERE {first} AND k < {constant}")
             twin.run("SELECT @seen, LAST_INSERT_ID()")
+
+
+def test_examined_rows_are_those_of_the_table(t, twin):
+    for query in ("SELECT COUNT(*), SUM(v) FROM n WHERE v > 10", "SELECT SUM(v) FROM n WHERE v < 0",
+                  "SELECT k, SUM(v) FROM n WHERE v > 10 GROUP BY k",
+                  "SELECT id FROM n WHERE v % 50 = 0", "SELECT id FROM n WHERE v > 300 LIMIT 5",
+                  "SELECT id, v FROM n WHERE v > 500 ORDER BY d LIMIT 3",
+                  "SELECT k, SUM(v) FROM n WHERE big < 1000 AND big * big > 90 GROUP BY k",
+                  "SELECT id FROM n WHERE big < 1000 AND (big * big > 5) IS TRUE",
+                  "SELECT e, MAX(v), MIN(s) FROM n GROUP BY e",
+                  "SELECT COUNT(*) FROM n WHERE f < '5abc' AND v > 3"):
+        twin.run(query)
+        twin.run("SELECT ROWS_EXAMINED FROM performance_schema.events_statements_history WHERE "
+                 "THREAD_ID = PS_CURRENT_THREAD_ID() AND SQL_TEXT LIKE 'SELECT% FROM n %' "
+                 "ORDER BY EVENT_ID DESC LIMIT 1")
