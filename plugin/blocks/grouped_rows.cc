@@ -107,12 +107,12 @@ Status GroupedRows::GoOnInBatch() {
 }
 
 Status GroupedRows::ShowExtreme(size_t aggregate) {
-  const RowCopy& row = StateOf(aggregate).extreme;
-  return reader_->PutEntry(states_.copies().KeyOf(row), states_.copies().ValueOf(row), record_);
+  return Show(StateOf(aggregate).extreme);
 }
 
-Status GroupedRows::ShowFirst() {
-  const RowCopy& row = states_.FirstOf(group_);
+Status GroupedRows::ShowFirst() { return Show(states_.FirstOf(group_)); }
+
+Status GroupedRows::Show(const RowCopy& row) {
   return reader_->PutEntry(states_.copies().KeyOf(row), states_.copies().ValueOf(row), record_);
 }
 

@@ -50,6 +50,7 @@ class GroupedRows final : public BlockRows {
   [[nodiscard]] bool BatchIsDone() const {
     return row_at_ == block_.rows().size() && aside_at_ == block_.aside().size();
   }
+  Status Show(const RowCopy& row);
   void StartDelivery();
   void CountExamined();
 

@@ -3,8 +3,7 @@
 
 #include "plugin/blocks/partial_aggregate.h"
 
-#include <cstdio>
-#include <string>
+#include <array>
 
 #include "my_byteorder.h"
 #include "mysqld_error.h"
@@ -15,6 +14,9 @@
 
 namespace rowan {
 namespace {
+
+/// Of a Wide, and of a scale with a digit before the point.
+constexpr size_t kDigitsMax = 40;
 
 /// The server's aggregate functions take values one by one. These classes are never instantiated:
 /// they reach the state that a function has taken so far.
@@ -41,20 +43,19 @@ class SumState : public Item_sum_sum {
 
 /// With exactly `scale` digits after the point, as values of that scale add up to.
 my_decimal SumAsDecimal(Wide number, uint32_t scale) {
+  std::array<char, 2 + kDigitsMax> text;  // filled from its end
+  size_t at = text.size();
+  const auto prepend = [&](char letter) { text[--at] = letter; };
   const bool negative = number < 0;
   auto rest =
       negative ? -static_cast<unsigned __int128>(number) : static_cast<unsigned __int128>(number);
-  std::string digits;  // from the last one on
-  for (; rest != 0 || digits.size() <= scale; rest /= 10) {
-    digits.push_back(static_cast<char>('0' + static_cast<int>(rest % 10)));
+  for (uint32_t digits = 0; rest != 0 || digits <= scale; ++digits, rest /= 10) {
+    if (digits == scale && scale != 0) prepend('.');
+    prepend(static_cast<char>('0' + static_cast<int>(rest % 10)));
   }
-  std::string text(negative ? "-" : "");
-  for (size_t i = digits.size(); i > 0; --i) {
-    if (i == scale) text.push_back('.');
-    text.push_back(digits[i - 1]);
-  }
+  if (negative) prepend('-');
   my_decimal value;
-  str2my_decimal(E_DEC_FATAL_ERROR, text.data(), text.size(), &my_charset_latin1, &value);
+  str2my_decimal(E_DEC_FATAL_ERROR, &text[at], text.size() - at, &my_charset_latin1, &value);
   return value;
 }
 

@@ -3,11 +3,13 @@
 
 #include "plugin/pushdown/push_to_engine.h"
 
+#include "mysqld_error.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 #include "sql/sql_optimizer.h"
 #include "sql/table.h"
 
+#include "base/out_of_memory.h"
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/anti_join.h"
 #include "plugin/pushdown/counted_rows.h"
@@ -49,15 +51,24 @@ void ReduceGroups(THD* thd, AccessPath* root, JOIN* join) {
   if (block->leaf_table_count > 1) ReduceAntiJoins(root, join);
 }
 
+/// Tries each shape. kOutOfMemory: the plan may have been changed in part.
+Status PushBlock(THD* thd, AccessPath* root, JOIN* join) {
+  return OrOutOfMemory([&] {
+    if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
+    CountOrSkipRows(thd, root, join);
+    PushWholeBlock(thd, root, join);
+    return Status::Ok();
+  });
+}
+
 }  // namespace
 
 int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
   ForgetPlans(join->query_block);
-  if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
-  CountOrSkipRows(thd, root, join);
-  PushWholeBlock(thd, root, join);
-  return 0;
+  if (PushBlock(thd, root, join).ok()) return 0;
+  my_error(ER_OUT_OF_RESOURCES, MYF(0));
+  return 1;
 }
 
 }  // namespace rowan

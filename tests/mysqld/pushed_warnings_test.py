@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Errors, warnings and counts of examined rows of query blocks evaluated in the engine are the
 server's own (docs/whole_queries.md)."""
+from pathlib import Path
+
 import pytest
 
 from framework import ENGINE, Failure
 from random_query import Statement
+from rowantools.bench.sync_delay import library
 from twin_sessions import OURS, Twins, WRITER
 
 pytestmark = [
@@ -138,3 +141,25 @@ def test_examined_rows_are_those_of_the_table(t, twin):
         twin.run("SELECT ROWS_EXAMINED FROM performance_schema.events_statements_history WHERE "
                  "THREAD_ID = PS_CURRENT_THREAD_ID() AND SQL_TEXT LIKE 'SELECT% FROM n %' "
                  "ORDER BY EVENT_ID DESC LIMIT 1")
+
+
+def test_a_statement_fails_where_there_is_no_memory_for_its_plan(t, monkeypatch):
+    server = t.new_server()
+    counts = Path(server.folder) / "refuse"
+    counts.write_text("")
+    counts.chmod(0o666)
+    monkeypatch.setenv("LD_PRELOAD", str(library(Path(__file__).with_name("refuse_memory.c"))))
+    monkeypatch.setenv("ROWAN_REFUSE_MEMORY", str(counts))
+    server.start()
+    client = t.client(server)
+    client.execute("SET rowan_pushdown_blocks = ON")
+    client.execute("CREATE TABLE n (id INT PRIMARY KEY, a INT, b INT)")
+    client.execute("INSERT INTO n VALUES (1, 2, 3), (2, 3, 4), (3, NULL, 5)")
+    for query, expected in (("SELECT SUM(a * b), MAX(b) FROM n WHERE a > 1", [("18", 4)]),
+                            ("SELECT id FROM n WHERE a > 2 AND b < 9", [(2,)])):
+        t.true("in batches" in client.query(f"EXPLAIN FORMAT=TREE {query}")[0][0], query)
+        for number in "12":
+            counts.write_text(number)
+            t.error(query, 1041, client)
+            t.equal(counts.read_text(), "")
+            t.equal(client.query(query), expected)
