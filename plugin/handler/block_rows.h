@@ -21,7 +21,8 @@ class BlockRows {
 
   /// The scan begins anew.
   virtual void Restart() = 0;
-  /// Puts the next row into the record. `reader`: its scan is open and prepared. kEndOfRange.
+  /// Puts the next row into the record. `reader`: its scan is open and prepared. kEndOfRange
+  /// and nothing else is the end.
   virtual Status Next(TableCursor* reader, unsigned char* record) = 0;
   /// For EXPLAIN.
   [[nodiscard]] virtual std::string description() const = 0;

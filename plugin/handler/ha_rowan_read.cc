@@ -380,7 +380,10 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
 
 int ha_rowan::ReadOfBlock(uchar* record) {
   if (!part_->scan.prepared) PrepareRead();
-  return Found(block_rows_->Next(reader(), record), HA_ERR_END_OF_FILE);
+  const Status status = block_rows_->Next(reader(), record);
+  // Only the end is the end: an entry whose row is not there is damage.
+  if (status.Is(Code::kNotFound)) return Fail(Status(Code::kCorrupt, "an entry has no row"));
+  return Found(status, HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::ReadAfterSkipped(uchar* record, int error_at_end) {
