@@ -106,9 +106,7 @@ Status GroupedRows::GoOnInBatch() {
   return Status::Ok();
 }
 
-Status GroupedRows::ShowExtreme(size_t aggregate) {
-  return Show(StateOf(aggregate).extreme);
-}
+Status GroupedRows::ShowExtreme(size_t aggregate) { return Show(StateOf(aggregate).extreme); }
 
 Status GroupedRows::ShowFirst() { return Show(states_.FirstOf(group_)); }
 

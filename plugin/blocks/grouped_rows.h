@@ -59,8 +59,8 @@ class GroupedRows final : public BlockRows {
   TableCursor* reader_ = nullptr;
   unsigned char* record_ = nullptr;
   bool at_end_ = false;
-  size_t row_at_ = 0;    ///< the next one of the batch's rows
-  size_t aside_at_ = 0;  ///< the next one of those aside
+  size_t row_at_ = 0;     ///< the next one of the batch's rows
+  size_t aside_at_ = 0;   ///< the next one of those aside
   size_t uncounted_ = 0;  ///< rows that were read and are not counted as examined, at least groups
   bool delivers_groups_ = false;
   bool delivers_aside_ = false;  ///< once the groups are delivered

@@ -16,8 +16,8 @@ namespace {
 /// Whether it matters how often, and when, an item is evaluated.
 bool HasSideEffects(const Item* item) {
   constexpr std::array<std::string_view, 9> kFunctions = {
-      "get_lock",     "release_lock",   "release_all_locks", "is_free_lock", "is_used_lock",
-      "benchmark",    "last_insert_id", "load_file",         "sleep"};
+      "get_lock",  "release_lock",   "release_all_locks", "is_free_lock", "is_used_lock",
+      "benchmark", "last_insert_id", "load_file",         "sleep"};
   return WalkItem(item, enum_walk::PREFIX, [&kFunctions](const Item* part) {
     if (part->type() != Item::FUNC_ITEM) return false;
     const auto* const function = down_cast<const Item_func*>(part);
