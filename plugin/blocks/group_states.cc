@@ -26,6 +26,25 @@ void AppendTo(const void* bytes, size_t size, ByteBuffer* target) {
   target->insert(target->end(), first, first + size);
 }
 
+/// Storing such a date may have a warning, which the server gives for each row.
+bool IsIncompleteDate(ValueKind kind, int64_t number) {
+  if (kind == ValueKind::kDate) return (number & 31) == 0 || (number >> 5 & 15) == 0;
+  const int64_t days = number >> 41;
+  return (days & 31) == 0 || (days >> 5) % 13 == 0;
+}
+
+void PutIncompleteDatesAside(ValueKind kind, const ValueVector& values, Batch* batch,
+                             Selection* rows) {
+  if (kind != ValueKind::kDate && kind != ValueKind::kDatetime) return;
+  const auto* const numbers = values.As<int64_t>();
+  rows->Retain([&](RowNumber row) {
+    if (values.nulls()[row] != 0 || !IsIncompleteDate(kind, numbers[row])) [[likely]]
+      return true;
+    batch->PutAside(row);
+    return false;
+  });
+}
+
 template <typename T>
 T StoredIn(Wide number) {
   T value;
@@ -38,11 +57,20 @@ T StoredIn(Wide number) {
 void GroupStates::Read(Batch* batch, Selection* rows) {
   key_values_.clear();
   aggregate_values_.clear();
-  for (const ValueId id : keys_) key_values_.push_back(&batch->Read(id, rows));
+  for (const ValueId id : keys_) {
+    key_values_.push_back(&batch->Read(id, rows));
+    PutIncompleteDatesAside(batch->plan().TypeOf(id).kind, *key_values_.back(), batch, rows);
+  }
   for (const Aggregate& aggregate : aggregates_) {
     const bool has_value = aggregate.kind != Aggregate::Kind::kCountRows;
     aggregate_values_.push_back(has_value ? &batch->Read(aggregate.value, rows) : nullptr);
     const bool sums = aggregate.kind == Aggregate::Kind::kSum;
+    const bool seeks =
+        aggregate.kind == Aggregate::Kind::kMin || aggregate.kind == Aggregate::Kind::kMax;
+    if (seeks) {
+      const ValueKind kind = batch->plan().TypeOf(aggregate.value).kind;
+      PutIncompleteDatesAside(kind, *aggregate_values_.back(), batch, rows);
+    }
     if (!sums || batch->plan().TypeOf(aggregate.value).kind != ValueKind::kWideDecimal) continue;
     const ValueVector& values = *aggregate_values_.back();
     rows->Retain([&](RowNumber row) {
