@@ -18,14 +18,16 @@ import pytest
 from framework import Failure, LONG, SEED
 from plan_variants import explained
 from program_shrinker import Shrinker
+from random_block_program import BlockProgram
 from random_interleaving import Interleaving
 from random_program import Program
 from rowantools.client import ConnectionLost
 from twin_sessions import Difference, script, Twins
 
 _FIRST_SEED = SEED if LONG or "ROWAN_TEST_SEED" in os.environ else 20_000_000
-_SECONDS, _SECONDS_LONG = 35, 3600
+_SECONDS, _SECONDS_BLOCKS, _SECONDS_LONG = 35, 15, 3600
 _PROGRAMS = 100  # of a quick run at most
+_BLOCKS, _ROWS = 300, (150, 150, 300, 1200, 4800)  # of a program on one table
 _SHRINK_S, _SHRINK_LONG_S = 60, 300
 _FAILURES, _FAILURES_LONG = 1, 10  # then a run ends
 # InnoDB's own: see the end of docs/random_comparison.md.
@@ -38,19 +40,19 @@ pytestmark = pytest.mark.server(options=_OPTIONS)
 class Run:
     """Programs one after the other; what they found."""
 
-    def __init__(self, t):
-        self._t = t
+    def __init__(self, t, run_program):
+        """run_program(seed, twins)"""
+        self._t, self._run_program = t, run_program
         self._twins = Twins(t.server, t.engine)
         self.programs = self.statements = self.by_plan = self.server_crashes = 0
         self.failures = []
 
     def program(self, number):
         seed, twins = _FIRST_SEED + number, self._twins
-        length = 600 if seed % 10 == 7 else 120
         try:
             twins.reset()
             twins.compared = 0
-            Program(random.Random(f"program {seed}"), twins).run(length, crash=seed % 12 == 4)
+            self._run_program(seed, twins)
         except Difference as difference:
             self._judge(seed, difference)
         except ConnectionLost as lost:
@@ -107,6 +109,10 @@ def _alike(smaller, difference):
         lambda found: found.theirs.error))
 
 
+def _pushed_count(t):
+    return int(t.run("SHOW GLOBAL STATUS LIKE 'Rowan_blocks_pushed'")[0][1])
+
+
 def _pushed(t):
     """How many blocks the engine has evaluated itself, of those on one table that it looked at."""
     counts = {name.removeprefix("Rowan_blocks_"): int(value)
@@ -117,9 +123,9 @@ def _pushed(t):
     return f"{pushed} query blocks pushed since the server's start; left by: {left}"
 
 
-def test_random_programs(t):
-    run = Run(t)
-    deadline = time.monotonic() + (_SECONDS_LONG if t.long else _SECONDS)
+def _run_programs(t, run_program, seconds):
+    run = Run(t, run_program)
+    deadline = time.monotonic() + (_SECONDS_LONG if t.long else seconds)
     most = _FAILURES_LONG if t.long else _FAILURES
     number = 0
     while (time.monotonic() < deadline and len(run.failures) < most
@@ -127,11 +133,39 @@ def test_random_programs(t):
         run.program(number)
         number += 1
         if t.long and number % 100 == 0:
-            print(run.report(), flush=True)
+            print(run.report(), _pushed(t), sep="\n", flush=True)
     print(run.report(), _pushed(t), sep="\n", flush=True)
     run.close()
     if run.failures:
         raise Failure(f"programs differ: ROWAN_TEST_SEED={run.failures}")
+    return run
+
+
+def test_random_programs(t):
+    def run_program(seed, twins):
+        length = 600 if seed % 10 == 7 else 120
+        Program(random.Random(f"program {seed}"), twins).run(length, crash=seed % 12 == 4)
+    _run_programs(t, run_program, _SECONDS)
+
+
+def test_random_blocks_of_one_table(t):
+    compared, before = 0, _pushed_count(t)
+
+    def run_program(seed, twins):
+        nonlocal compared
+        made = random.Random(f"blocks {seed}")
+        program = BlockProgram(made, twins)
+        try:
+            program.run(_BLOCKS, made.choice(_ROWS))
+        finally:
+            compared += program.compared
+            pushed = _pushed_count(t) - before
+            if t.long:
+                print(f"{seed}: {compared} blocks compared, {pushed} pushed", flush=True)
+    _run_programs(t, run_program, _SECONDS_BLOCKS)
+    pushed = _pushed_count(t) - before
+    print(f"{compared} blocks compared, {pushed} pushed", flush=True)
+    t.true(pushed * 2 > compared, f"{pushed} of {compared} pushed")
 
 
 def test_two_sessions_interleaved(t):

@@ -21,7 +21,8 @@ _SETTINGS = (
     "'" + ",".join(f"{name}=on" for name in SWITCHES) + ",mrr_cost_based=off'",
     "'semijoin=off,materialization=off'", "'semijoin=on,materialization=on'",
     "'hash_join=off,block_nested_loop=off'", "'derived_merge=off'", "'subquery_to_derived=on'",
-    "'index_condition_pushdown=off'", "'index_merge=off'", "'skip_scan=off'", "'firstmatch=off'")
+    "'hypergraph_optimizer=on'", "'hypergraph_optimizer=off'", "'index_condition_pushdown=off'",
+    "'index_merge=off'", "'skip_scan=off'", "'firstmatch=off'")
 _DUPLICATE, _TABLE_CHANGED = 1062, 1412
 _READ_LIMIT, _CHANGE_LIMIT = 150, 25
 
@@ -33,7 +34,7 @@ def explained(twins, difference, random):
     is_change = statement.sql.startswith(("INSERT", "REPLACE", "UPDATE", "DELETE"))
     if statement.sql.startswith("ALTER TABLE"):
         return _later_duplicate(difference)
-    if not is_read and not is_change:
+    if not is_read and not is_change or statement.settled:
         return ""
     newer = _newer_table(twins, difference)
     if newer:

@@ -11,7 +11,8 @@ from random_switches import index_hint, random_hint
 
 class Statement:
     """What to send and what to compare. ordered: rows in sequence. typed: warnings too.
-    affected: the count of rows (always for reads)."""
+    affected: the count of rows (always for reads). settled: all plans must return the same."""
+    settled = False
 
     def __init__(self, sql, ordered=False, typed=True, affected=True):
         self.sql, self.ordered, self.typed, self.affected = sql, ordered, typed, affected
