@@ -132,7 +132,7 @@ def test_incomplete_dates_are_warned_of_for_each_row(t, twin):
     twin.run("SET sql_mode = ''")
     twin.run("INSERT INTO n (id, v, day, at) SELECT id + 1000, v, IF(id % 2, '0000-00-00', "
              "'2020-00-05'), IF(id % 3, '2021-07-00', '0000-00-00') FROM n WHERE id < 50")
-    for mode in ("", "NO_ZERO_DATE,NO_ZERO_IN_DATE", "STRICT_ALL_TABLES", "NO_UNSIGNED_SUBTRACTION"):
+    for mode in ("", "NO_ZERO_DATE,NO_ZERO_IN_DATE", "STRICT_ALL_TABLES"):
         twin.run(f"SET sql_mode = '{mode}'")
         for query in ("day, SUM(v) FROM n GROUP BY day", "at, MAX(day) FROM n GROUP BY at",
                       "k, MIN(day), MAX(at), MIN(at) FROM n GROUP BY k",
