@@ -53,7 +53,8 @@ class BlockProgram:
     def __init__(self, random, twins):
         self._random, self._twins = random, twins
         self._table = BlockTable(random, "t0", {})
-        self._changes, self._blocks = Changes(random, [self._table]), Blocks(random)
+        self._changes = Changes(random, [self._table], joins=False)
+        self._blocks = Blocks(random)
         self._next_number, self.compared = 1, 0
         self._hypergraph = set()  # sessions whose optimizer takes this or that plan by its cost
 

@@ -35,10 +35,13 @@ class Insert(Statement):
 
 
 class Changes:
-    def __init__(self, random, tables):
+    def __init__(self, random, tables, joins=True):
+        """joins: there are changes by a join, which take long where tables have many rows."""
         self._random, self._tables = random, tables
         self._shapes = ((self._insert, 40), (self._insert_select, 7), (self._update, 28),
-                        (self._delete, 12), (self._update_join, 5), (self._delete_join, 4))
+                        (self._delete, 12))
+        if joins:
+            self._shapes += ((self._update_join, 5), (self._delete_join, 4))
 
     def change(self):
         shapes, weights = zip(*self._shapes)
