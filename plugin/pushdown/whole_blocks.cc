@@ -43,6 +43,7 @@ class BlockRecogniser {
 
  private:
   bool ReadGroups(AccessPath* root);
+  void AddSelectedDates(AccessPath* root, Fields* fields);
   bool ReadAggregates();
   std::optional<Aggregate> ReadAggregate(Item_sum* function);
   std::optional<Aggregate> ReadCount(Item* argument);
@@ -82,6 +83,9 @@ bool BlockRecogniser::ReadGroups(AccessPath* root) {
     if (!values_->AddValue(item, &reason).has_value()) return false;
     divides_finer_ = true;
   }
+  const size_t grouped = fields.size();
+  if (join_->query_block->is_explicitly_grouped()) AddSelectedDates(root, &fields);
+  divides_finer_ = divides_finer_ || fields.size() > grouped;
   for (const Field* field : fields) {
     const char* reason = nullptr;
     const std::optional<ValueId> key = values_->AddColumn(field, &reason);
@@ -91,6 +95,22 @@ bool BlockRecogniser::ReadGroups(AccessPath* root) {
     divides_finer_ = divides_finer_ || kind == ValueKind::kBytes || kind == ValueKind::kDouble;
   }
   return true;
+}
+
+/// The server stores the columns that the list names for each row of a group, which has a warning
+/// for some dates: they are told apart like keys.
+void BlockRecogniser::AddSelectedDates(AccessPath* root, Fields* fields) {
+  for (Item* item : join_->query_block->fields) {
+    if (item->has_aggregation()) continue;  // its columns are in the list by themselves
+    WalkItem(item, enum_walk::PREFIX, [&](Item* part) {
+      Field* field = FieldOf(part);
+      if (field != nullptr && field->table != table_)
+        field = SourceField(root, join_, part, table_);
+      if (field == nullptr || field->table != table_) return false;
+      if (is_temporal_type_with_date(field->type())) AddOnce(fields, field);
+      return false;
+    });
+  }
 }
 
 // --- aggregates ---

@@ -136,6 +136,7 @@ def test_incomplete_dates_are_warned_of_for_each_row(t, twin):
         twin.run(f"SET sql_mode = '{mode}'")
         for query in ("day, SUM(v) FROM n GROUP BY day", "at, MAX(day) FROM n GROUP BY at",
                       "k, MIN(day), MAX(at), MIN(at) FROM n GROUP BY k",
+                      "k, day, YEAR(at), COUNT(*) FROM n GROUP BY k",
                       "MIN(day), MAX(at), COUNT(*) FROM n", "YEAR(day), SUM(v) FROM n GROUP BY 1"):
             twin.pushed(f"SELECT {query}")
 
