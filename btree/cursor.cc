@@ -32,7 +32,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   descent_.Remember(&ancestors_);
   known_leaf_ = {};
   detour_ = nullptr;
-  leaves_walked_ = 0;
+  BeginWalk();
   to_neighbour_ = false;
   stays_ = {true, true};
   on_entry_ = false;
@@ -143,7 +143,7 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
     if (found.ok() || !found.status().Is(Code::kNotFound)) return found;
   }
   leaf_.Release();
-  leaves_walked_ = 0;
+  BeginWalk();
   const PageNumber leaf_before = leaf_page_;
   Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
@@ -205,9 +205,10 @@ Status Cursor::SkipEmptyForward() {
 Status Cursor::StepToRight() {
   const PageId id{tree_->space(), View().right()};
   if (detour_ != nullptr) AssembleBehind(&bound_);
-  if (!tree_->pool()->IsResident(id)) {
-    const Status read = ReadUnlatched(id);
-    if (!read.ok()) return read;
+  const bool is_absent = !tree_->pool()->IsResident(id);
+  if (leaves_ahead_.IsDue() || is_absent) [[unlikely]] {
+    const Status prepared = PrepareRight(id, is_absent);
+    if (!prepared.ok()) return prepared;
   }
   // The link is right as long as this leaf is held.
   Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, HintForRight());
@@ -228,13 +229,17 @@ Status Cursor::StepToRight() {
 
 /// Writers of this leaf need not wait for the disk. Only a leaf that is unchanged afterwards proves
 /// that its neighbour still exists; damage is found when it is fixed from there.
-Status Cursor::ReadUnlatched(PageId page) {
+Status Cursor::PrepareRight(PageId page, bool is_absent) {
+  const bool lists = detour_ == nullptr && leaves_ahead_.Ask(*tree_, View());
+  if (!lists && !is_absent) return Status::Ok();
   known_leaf_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
-  const FixHint hint = HintForRight();
-  static_cast<void>(tree_->pool()->Fix(
-      page, LatchMode::kShared,
-      hint == FixHint::kScan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
+  if (lists) leaves_ahead_.List(*tree_);
+  if (is_absent) {
+    const bool is_scan = HintForRight() == FixHint::kScan;
+    static_cast<void>(tree_->pool()->Fix(
+        page, LatchMode::kShared, is_scan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
+  }
   if (TryRelatchHere()) return Status::Ok();
   known_leaf_ = {};
   return Status(Code::kRestart);
@@ -306,7 +311,7 @@ Status Cursor::SeekFirst() {
   Status status;
   do {
     leaf_.Release();
-    leaves_walked_ = 0;
+    BeginWalk();
     status = descent_.ToLeaf({Aim::kFirst, {}}, LatchMode::kShared, &leaf_);
     if (HasDetour(status)) status = ToListed(detour_->First());
     if (!status.ok()) return status;

@@ -16,7 +16,8 @@
 //
 // A right neighbour that has to be read is read with no leaf latched; then the walk continues if
 // the leaf is unchanged, else from its key. A walk over many leaves keeps the pages that others use
-// often in the pool (FixHint::kScan).
+// often in the pool (FixHint::kScan), and has those that follow read before it comes to them
+// (LeavesAhead).
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -32,6 +33,7 @@
 #include "btree/descent.h"
 #include "btree/direction.h"
 #include "btree/leaf_directory.h"
+#include "btree/leaves_ahead.h"
 #include "btree/node.h"
 #include "btree/node_search.h"
 #include "btree/tree.h"
@@ -135,8 +137,12 @@ class Cursor {
   /// and the walk starts again from its key.
   Status TrySeekAtLeast(Bytes key);
   Status SkipEmptyForward();
+  void BeginWalk() {
+    leaves_walked_ = 0;
+    leaves_ahead_.Restart();
+  }
   Status StepToRight();
-  Status ReadUnlatched(PageId page);
+  Status PrepareRight(PageId page, bool is_absent);
   [[nodiscard]] FixHint HintForRight() const;
   Status DescendBefore(Aim aim, Bytes key);
   /// SlotHere of the latched leaf, or of its right neighbour if that is likely; kNotFound: neither,
@@ -172,6 +178,7 @@ class Cursor {
   KnownLeaf known_leaf_;
   uint16_t slot_ = 0;
   uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
+  LeavesAhead leaves_ahead_;
   bool to_neighbour_ = false;   ///< the last seek that left its leaf went to the right neighbour
   /// By aim, kOwner and kBefore: the last seek found its key on the leaf before, or next to it.
   std::array<bool, 2> stays_{true, true};

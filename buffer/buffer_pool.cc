@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/counters.h"
 #include "base/crc32c.h"
 #include "buffer/eviction.h"
 #include "buffer/pool_memory.h"
@@ -80,6 +81,9 @@ Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
       return PageGuard(frame, frames_.page(frame->number), mode);
     }
     Frame* frame = frames_.frame(number);
+    if (frame->state.load(std::memory_order_relaxed) == FrameState::kLoading) [[unlikely]] {
+      AddCounter(Counter::kPageReadWaits);
+    }
     if (!LockAs(frame, mode, key)) continue;
     if (frame->page_id.load(std::memory_order_relaxed) == key) {
       ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kResident);

@@ -91,6 +91,9 @@ class BufferPool {
   void Discard(PageGuard guard);
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages) { read_ahead_.Request(pages); }
+  /// What one reader should ask for at most before it needs them: pages that are not evicted
+  /// before, and leave room for what other readers asked for.
+  [[nodiscard]] uint32_t PrefetchPagesMax() const { return frames_.limit() / 16; }
 
   /// Logs the operator's sentence for a damaged page (buffer/damage_reporter.h) and returns
   /// kCorrupt with `what`, which lives forever.
