@@ -66,6 +66,9 @@ class Cursor {
   /// Positions on the entry `key`. kNotFound: there is none, and the cursor has no position but
   /// holds the leaf that an insert of the key would go to (no leaf: the index is gone).
   Status SeekExactly(Bytes key);
+  /// The leaf that owns the key, or an inner page on the way to it that is not in the pool; kNoPage:
+  /// unknown. Latches and reads nothing, so it is but a hint (BufferPool::Prefetch).
+  [[nodiscard]] PageNumber LeafAhead(Bytes key) const { return descent_.UnlatchedLeafOf(key); }
   /// Finds the entry `key` without latching anything, and leaves the cursor as LeaveEntry does.
   /// False: it takes a latch to say anything (SeekExactly).
   [[nodiscard]] bool TryFindUnlatched(Bytes key, UnlatchedEntry* entry);
@@ -179,7 +182,7 @@ class Cursor {
   uint16_t slot_ = 0;
   uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
   LeavesAhead leaves_ahead_;
-  bool to_neighbour_ = false;   ///< the last seek that left its leaf went to the right neighbour
+  bool to_neighbour_ = false;  ///< the last seek that left its leaf went to the right neighbour
   /// By aim, kOwner and kBefore: the last seek found its key on the leaf before, or next to it.
   std::array<bool, 2> stays_{true, true};
   bool on_entry_ = false;            ///< slot_ is an entry of the latched or known leaf

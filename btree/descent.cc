@@ -123,6 +123,21 @@ bool Descent::TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* 
   return true;
 }
 
+PageNumber Descent::UnlatchedLeafOf(Bytes key) const {
+  OwnerChild owner{};
+  if (TryKnownParent(key, &owner)) return owner.child;
+  PageNumber number = tree_->root();
+  for (uint8_t levels = 0; levels < kLevelsMax; ++levels) {
+    OptimisticPage page;
+    if (!tree_->pool()->TryFixOptimistic(Id(number), TreeLevel::kInner, &page)) return number;
+    const ChildChoice choice = UnlatchedChooseChild(Whole(page), tree_->index(), Aim::kOwner, key);
+    if (!page.Validate() || !choice.is_node || choice.level == 0) break;
+    number = choice.child;
+    if (choice.level == 1) return number;
+  }
+  return kNoPage;
+}
+
 /// An inner page that is unchanged since it was remembered is a sane node of its level. Whether it
 /// is, is asked once its child's version is known.
 bool Descent::TryKnownParent(Bytes key, OwnerChild* owner) const {

@@ -69,6 +69,9 @@ class Descent {
   /// Like ToLeafNearby (kOwner), but latches nothing: what is read of the leaf is trusted only once
   /// that validates. False: this did not succeed at once. The latched descents say why, and cope.
   [[nodiscard]] bool TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* leaf);
+  /// The leaf that owns the key, or the first page on the way to it that is not in the pool or is
+  /// being changed; kNoPage: unknown. Nothing is proven. REQUIRES: Remember.
+  [[nodiscard]] PageNumber UnlatchedLeafOf(Bytes key) const;
   /// How the last ToLeafNearby or TryToLeafUnlatched got there.
   enum class Way : uint8_t {
     kDescended,    ///< from the root, over more than one level

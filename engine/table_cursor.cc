@@ -46,6 +46,7 @@ void TableCursor::OpenScan(uint32_t index) {
   SetGate(nullptr);
   scan_open_ = true;
   cursor_open_ = false;
+  rows_ahead_ = {};
   cursor_.Forget();
   view_ = {};
 }
@@ -191,6 +192,8 @@ Status TableCursor::GetRow(Bytes clustered_key, void* record) {
 Status TableCursor::FindRow(Bytes clustered_key, void* record) {
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   const Status status = clustered_.Get(clustered_key, &row_view_);
+  if (clustered_.TakeLeafWasAbsent()) [[unlikely]]
+    rows_ahead_.Begin();
   const bool scanned = scan_open_ && index_ == 0;
   if (!status.ok()) {
     if (scanned) cursor_.Stay(ScanPlace::Kind::kInGap, clustered_key);
@@ -277,7 +280,11 @@ Status TableCursor::FetchRow(void* record) {
   if (!key.ok()) return key.status();
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   ++clustered_lookups_;
+  if (rows_ahead_.active()) [[unlikely]]
+    AskForRowsAhead();
   const Status status = clustered_.Get(*key, &row_view_);
+  if (clustered_.TakeLeafWasAbsent()) [[unlikely]]
+    rows_ahead_.Begin();
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
   if (!status.ok()) return status;
   source_ = Source::kScanAndLookup;
@@ -285,6 +292,22 @@ Status TableCursor::FetchRow(void* record) {
   // Without snapshot or locks, the row may have moved on since the entry was read.
   if (!decoded.ok() || options_.mode != ReadMode::kReadUncommitted) return decoded;
   return CheckStillMatches(record);
+}
+
+void TableCursor::AskForRowsAhead() {
+  ByteBuffer scratch;
+  rows_ahead_.Ask(table_->index(0)->tree.pool(), cursor_.copied_ahead(), [&](size_t position) {
+    Result<Bytes> key = codec_->ClusteredKeyOf(index_, cursor_.CopiedKey(position), &scratch);
+    return key.ok() ? clustered_.LeafAhead(*key) : PageId{};
+  });
+}
+
+void TableCursor::ReadRowsAhead(const RowsAhead::Known& known, KeyOf key_of) {
+  ByteBuffer key;
+  rows_ahead_.Ask(table_->index(0)->tree.pool(), known, [&](size_t position) {
+    key_of(position, &key);
+    return clustered_.LeafAhead(key);
+  });
 }
 
 Status TableCursor::CheckStillMatches(const void* record) {

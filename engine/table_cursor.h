@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "engine/read_meter.h"
 #include "engine/row_codec.h"
+#include "engine/rows_ahead.h"
 #include "engine/salvage.h"
 #include "engine/session.h"
 #include "mvcc/row/version_cursor.h"
@@ -108,6 +109,11 @@ class TableCursor : private RowCodec::BlobReader {
   /// The row with exactly this clustered key; a scan of the clustered index may go on from it.
   /// kNotFound.
   Status GetRow(Bytes clustered_key, void* record);
+  /// Before GetRow for one of several known keys: those that follow may be read ahead. Worth the
+  /// call only while WantsRowsAhead.
+  using KeyOf = FunctionRef<void(size_t position, ByteBuffer* clustered_key)>;
+  void ReadRowsAhead(const RowsAhead::Known& known, KeyOf key_of);
+  [[nodiscard]] bool WantsRowsAhead() const { return rows_ahead_.active() && clustered_open_; }
   // --- in batches: entries as they are stored. REQUIRES: a scan is open and neither locks nor a
   // --- gate are asked for. Errors as of the scan ---
   /// The first entries of [from, end), empty: no bound; the first batch has up to `entries` of
@@ -262,6 +268,7 @@ class TableCursor : private RowCodec::BlobReader {
   Status PutRowOfEntry(void* record);
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);
+  void AskForRowsAhead();
   Status Decode(Bytes key, Bytes row, void* record);
   void ForgetOffPageValues();
   Status DecodeUncommitted(Bytes key, Bytes row, void* record);
@@ -291,6 +298,7 @@ class TableCursor : private RowCodec::BlobReader {
   bool scan_open_ = false;
   bool cursor_open_ = false;
   bool clustered_open_ = false;
+  RowsAhead rows_ahead_;
   bool lock_current_ = false;  ///< the next step reads the current row again, locked
   Source source_ = Source::kNone;
   VersionView view_;

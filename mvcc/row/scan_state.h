@@ -127,7 +127,9 @@ struct ScanState {
   size_t first_limit = 1;  ///< entries in the first batch after a start
   size_t limit = 1;        ///< entries in the next batch
   size_t position = 0;     ///< current item
-  ReadCounts counts;       ///< since they were last taken
+  uint32_t batches = 0;    ///< collected by consistent scans
+  bool leaf_was_absent = false;  ///< Get found a leaf that was not in the pool, since it was asked
+  ReadCounts counts;             ///< since they were last taken
   std::vector<BatchItem> items;
   ByteArena arena;
 

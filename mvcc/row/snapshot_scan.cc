@@ -12,6 +12,7 @@
 namespace rowan {
 
 Status SnapshotScan::Collect(Status positioned) {
+  ++scan_->batches;
   for (;; positioned = scan_->Step()) {
     if (note_->growing()) {
       const Status noted = note_->Cover(&positioned);

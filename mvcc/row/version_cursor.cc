@@ -190,6 +190,8 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
       scan_.place.kind = Place::kNowhere;
       return status;
     }
+    const PageId leaf = LeafAhead(key);
+    scan_.leaf_was_absent |= leaf.page != kNoPage && !scan_.index->tree.pool()->IsResident(leaf);
   }
   const Status positioned = unlatched ? scan_.cursor->SeekFound(key) : scan_.SeekTo(key);
   const Status status = Deliver(

@@ -107,6 +107,30 @@ class VersionCursor {
     return {scan_.arena.At(0, 0).data(), items.subspan(first)};
   }
 
+  // --- for whoever looks up each entry's row, in order (engine/rows_ahead.h) ---
+  /// What has been copied after the current entry, by its number in the batch.
+  struct CopiedAhead {
+    uint32_t batch = 0;   ///< another number: other entries
+    size_t position = 0;  ///< of the current entry
+    size_t size = 0;
+  };
+  [[nodiscard]] CopiedAhead copied_ahead() const {
+    return {scan_.batches, scan_.position, scan_.on_entry() ? scan_.items.size() : 0};
+  }
+  /// Key of an entry of the batch.
+  [[nodiscard]] Bytes CopiedKey(size_t position) const {
+    return scan_.PlainKeyOf(scan_.items[position]);
+  }
+  /// Whether a row that Get was asked for, since this was asked, was on a leaf that had to be read.
+  /// Consistent reads only.
+  [[nodiscard]] bool TakeLeafWasAbsent() {
+    return scan_.leaf_was_absent && std::exchange(scan_.leaf_was_absent, false);
+  }
+  /// As Cursor::LeafAhead. REQUIRES: bound.
+  [[nodiscard]] PageId LeafAhead(Bytes key) const {
+    return {scan_.index->tree.space(), scan_.cursor->LeafAhead(key)};
+  }
+
   /// Where the scan is, by a key instead of its batch.
   [[nodiscard]] ScanPlace place() const;
   /// Where the tree cursor stands: on the entry handed out, if the scan reads one at a time.

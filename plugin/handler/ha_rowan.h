@@ -25,6 +25,7 @@
 #include "plugin/handler/group_reader.h"
 #include "plugin/handler/key_read.h"
 #include "plugin/handler/key_statistics.h"
+#include "plugin/handler/references_ahead.h"
 #include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
 
@@ -210,6 +211,7 @@ class ha_rowan : public handler, private EntryFilter {
   [[nodiscard]] ha_rkey_function StartFlag(const key_range& start_key) const;
   /// Reads the row by its reference within its engine table.
   int ReadReferenced(uchar* record, const uchar* reference);
+  void ReadAheadFrom(const uchar* reference);
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
   [[nodiscard]] bool SkipsRows() const {
@@ -248,6 +250,10 @@ class ha_rowan : public handler, private EntryFilter {
   std::unique_ptr<const RowPlan> row_plan_;    ///< null: none
   std::unique_ptr<BlockRows> block_rows_;      ///< null: none
   std::unique_ptr<DsMrr_impl> sorted_ranges_;  ///< reads the index with a second handler; or null
+  ReferencesAhead references_ahead_;           ///< of sorted_ranges_
+  const ha_rowan* last_clone_ = nullptr;       ///< may be gone
+  const ha_rowan* second_ = nullptr;           ///< of sorted_ranges_, if there is one
+  uint64_t references_put_ = 0;                ///< by position()
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
   LockMode duplicate_mode_ = LockMode::kShared;
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;

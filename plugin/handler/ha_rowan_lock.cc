@@ -159,6 +159,8 @@ int ha_rowan::RareExtra(ha_extra_function operation) {
 
 int ha_rowan::reset() {
   sorted_ranges_.reset();
+  second_ = nullptr;
+  references_ahead_ = {};
   key_read_.asked = false;
   searches_text_ = false;
   duplicate_mode_ = LockMode::kShared;

@@ -6,6 +6,8 @@
 
 #include "plugin/handler/ha_rowan.h"
 
+#include "plugin/handler/key_bounds.h"
+
 namespace rowan {
 
 int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
@@ -24,7 +26,25 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
     return handler::multi_range_read_init(sequence, sequence_start, ranges, mode, buffer);
   }
   sorted_ranges_->init(table);
-  return sorted_ranges_->dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
+  // The second handler is a clone, made now if there is none. It lives as long as sorted_ranges_.
+  last_clone_ = nullptr;
+  const uint64_t put_before = second_ == nullptr ? 0 : second_->references_put_;
+  const int error = sorted_ranges_->dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
+  if (last_clone_ != nullptr) second_ = last_clone_;
+  references_ahead_ = {};
+  if (error != 0 || !sorts || second_ == nullptr) return error;
+  const size_t step = ref_length + ((mode & HA_MRR_NO_ASSOCIATION) != 0 ? 0 : sizeof(char*));
+  references_ahead_ = {buffer->buffer, static_cast<size_t>(buffer->buffer_end - buffer->buffer),
+                       step, &second_->references_put_, put_before};
+  return error;
+}
+
+void ha_rowan::ReadAheadFrom(const uchar* reference) {
+  const RowsAhead::Known known = references_ahead_.Find(reference);
+  if (known.size == 0 || !reader()->WantsRowsAhead()) return;
+  reader()->ReadRowsAhead(known, [this](size_t position, ByteBuffer* key) {
+    EncodeReference(*part_, references_ahead_.At(position), key);
+  });
 }
 
 int ha_rowan::multi_range_read_next(char** range_info) {
@@ -34,6 +54,7 @@ int ha_rowan::multi_range_read_next(char** range_info) {
 }
 
 void ha_rowan::EndMultiRange() {
+  references_ahead_ = {};
   if (sorted_ranges_ != nullptr) sorted_ranges_->dsmrr_close();
 }
 

@@ -133,6 +133,7 @@ handler* ha_rowan::clone(const char* name, MEM_ROOT* mem_root) {
     auto* other = static_cast<ha_rowan*>(copy);
     other->lock_type_ = lock_type_;
     other->read_options_ = read_options_;
+    last_clone_ = other;
   }
   return copy;
 }

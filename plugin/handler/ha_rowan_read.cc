@@ -368,11 +368,15 @@ int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
   PrepareRead();
   reader()->SetFilter(nullptr);
   part_->scan.prepared = false;
+  if (references_ahead_.known()) ReadAheadFrom(reference);
   EncodeReference(*part_, reference, &search_key_);
   return Found(reader()->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
 }
 
-void ha_rowan::position(const uchar* record) { PutReference(*part_, record, ref); }
+void ha_rowan::position(const uchar* record) {
+  PutReference(*part_, record, ref);
+  ++references_put_;
+}
 
 int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
   return CompareReferences(*part_, left, right);
