@@ -66,8 +66,8 @@ class Cursor {
   /// Positions on the entry `key`. kNotFound: there is none, and the cursor has no position but
   /// holds the leaf that an insert of the key would go to (no leaf: the index is gone).
   Status SeekExactly(Bytes key);
-  /// The leaf that owns the key, or an inner page on the way to it that is not in the pool; kNoPage:
-  /// unknown. Latches and reads nothing, so it is but a hint (BufferPool::Prefetch).
+  /// The leaf that owns the key, or an inner page on the way to it that is not in the pool.
+  /// kNoPage: unknown. Latches and reads nothing, so it is but a hint (BufferPool::Prefetch).
   [[nodiscard]] PageNumber LeafAhead(Bytes key) const { return descent_.UnlatchedLeafOf(key); }
   /// Finds the entry `key` without latching anything, and leaves the cursor as LeaveEntry does.
   /// False: it takes a latch to say anything (SeekExactly).
