@@ -106,6 +106,12 @@ class BufferPool {
   [[nodiscard]] std::string WrongWith(Bytes image, PageId id) const {
     return files_.WrongWith(image, id);
   }
+  /// Runs `work` while no page is on its way to its file: all writes are either done or not begun.
+  /// Others wait for a place to write meanwhile, so it should be short.
+  Status WithoutWrites(FunctionRef<Status()> work) {
+    const ClosedWriteGate gate(files_.write_gate());
+    return work();
+  }
   /// Before other threads use the pool.
   void SetDamageNamer(DamageNamer namer) { damage_.SetNamer(std::move(namer)); }
   /// Before anything is written. It outlives the pool's threads.

@@ -99,6 +99,9 @@ Status Backup::Prepare() {
 
 Status Backup::ReadBase() {
   if (options_.base.empty()) return Status::Ok();
+  if (options_.clone) {
+    return Status(Code::kInvalidArgument, "what changed since a backup cannot be cloned");
+  }
   Result<BackupManifest> base = ReadBackupManifest(storage_->file_system(), options_.base);
   if (!base.ok()) {
     LogError("The folder '{}' holds no backup that another one can be incremental to: {}.",
@@ -123,6 +126,11 @@ Status Backup::CheckBase(const BackupManifest& base) const {
         "instance: make a full backup.",
         options_.base);
     return Status(Code::kInvalidArgument, "the base does not tell the history of its instance");
+  }
+  if (base.IsBranch()) {
+    LogError("The backup in '{}' is a branch, of which nobody has looked at the pages.",
+             options_.base);
+    return Status(Code::kInvalidArgument, "the base is a branch");
   }
   if (IsPast(base.history, base.end, manifest_.history, storage_->log()->tail())) {
     return Status::Ok();
@@ -200,7 +208,28 @@ Status Backup::Unreadable(SpaceId space, const Status& why) {
   return Status::Ok();
 }
 
+Status Backup::TryCloneSpace(SpaceId space, FunctionRef<bool()> interrupted) {
+  if (!options_.clone) return Status(Code::kUnsupported);
+  if (interrupted()) return Status(Code::kInterrupted, "the backup was interrupted");
+  const Result<uint32_t> pages = CloneSpace(storage_, space, options_.folder, options_.clone);
+  if (pages.ok()) {
+    manifest_.spaces[space] = {.pages = pages.value(), .cloned = true};
+    return Status::Ok();
+  }
+  if (!storage_->files()->IsLive(space)) return Status::Ok();
+  if (!pages.status().Is(Code::kUnsupported)) return Unreadable(space, pages.status());
+  if (!told_uncloned_) {
+    LogWarning("The backup to '{}' reads '{}', which cannot be cloned: {} (error {}).",
+               options_.folder, storage_->files()->PlaceOf(space), pages.status().message(),
+               pages.status().detail());
+  }
+  told_uncloned_ = true;
+  return pages.status();
+}
+
 Status Backup::CopySpace(SpaceId space, FunctionRef<bool()> interrupted) {
+  const Status cloned = TryCloneSpace(space, interrupted);
+  if (!cloned.Is(Code::kUnsupported)) return cloned;
   const Result<uint32_t> pages = storage_->files()->PageCount(space);
   if (!pages.ok()) {
     return storage_->files()->IsLive(space) ? Unreadable(space, pages.status()) : Status::Ok();
@@ -237,7 +266,7 @@ Status Backup::CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
     if (!status.ok()) return status;
   }
   const Status status = copy->Finish();
-  if (status.ok()) manifest_.spaces[space] = {pages, crc};
+  if (status.ok()) manifest_.spaces[space] = {.pages = pages, .crc = crc};
   return status;
 }
 

@@ -10,6 +10,9 @@
 // in the log. No page LSN is beyond the end, because a page is written only when the log is durable
 // up to its LSN, and the end is chosen after the last page was read.
 //
+// Instead of being read, tablespaces can be cloned (storage/backup_clone.h): all that is said here
+// holds, but for the checks of pages.
+//
 // Invariants of a finished backup:
 //   1. every table of the catalog is in it, or named as left out;
 //   2. every tablespace that its log changes is in it, dropped by the log, marked as damaged or
@@ -34,6 +37,8 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/aligned_buffer.h"
+#include "io/clone_file.h"
+#include "storage/backup_clone.h"
 #include "storage/backup_log.h"
 #include "storage/backup_log_scan.h"
 #include "storage/backup_manifest.h"
@@ -50,6 +55,8 @@ struct BackupOptions {
   uint64_t bytes_per_second_max = 0;  ///< read from tablespaces; 0: unlimited
   /// A table whose file cannot be read is left out, with a warning, instead of failing the backup.
   bool leave_out_unreadable = false;
+  /// Clones tablespaces; those that cannot be cloned are read. Empty: all are. Not with a base.
+  CloneFunction clone{};
 };
 
 /// The current tables: names ("schema/table") by tablespace.
@@ -101,6 +108,8 @@ class Backup {
   }
   /// Copies a table whose file could not be listed or opened at the beginning.
   Status CopyTable(SpaceId space, const std::string& name, FunctionRef<bool()> interrupted);
+  /// kUnsupported: it has to be copied.
+  Status TryCloneSpace(SpaceId space, FunctionRef<bool()> interrupted);
   /// Copies the file of a live space. A space that is dropped leaves nothing: Ok.
   Status CopySpace(SpaceId space, FunctionRef<bool()> interrupted);
   Status CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
@@ -142,6 +151,7 @@ class Backup {
   std::map<SpaceId, std::string> tables_now_;  ///< since CopyPages began
   uint64_t begin_nanos_ = 0;                   ///< of CopyPages, for the pace
   uint64_t bytes_read_ = 0;
+  bool told_uncloned_ = false;
 };
 
 }  // namespace rowan

@@ -64,7 +64,7 @@ class Parser {
   Status ParseLine(const std::string& name, BackupManifest* manifest) {
     if (name == "rowan-backup") {
       manifest->version = Number<uint32_t>();
-      if (manifest->version > kChecksummedManifest) {
+      if (manifest->version > kBranchManifest) {
         return Status(Code::kNewerFormat, "a newer version of Rowan made the backup");
       }
     } else if (name == "instance") {
@@ -79,7 +79,7 @@ class Parser {
                          : name == "start" ? &manifest->start
                                            : &manifest->end;
       *field = Lsn(Number<uint64_t>());
-    } else if (name == "space" || name == "left_out") {
+    } else if (name == "space" || name == "clone" || name == "left_out") {
       ParseSpace(name, manifest);
     } else if (name == "file") {
       std::string file;
@@ -100,7 +100,9 @@ class Parser {
       return;
     }
     const auto pages = Number<uint32_t>();
-    manifest->spaces[space] = {pages, manifest->version < kChecksummedManifest ? 0 : Checksum()};
+    const bool cloned = name == "clone";
+    const bool checksummed = !cloned && manifest->version >= kChecksummedManifest;
+    manifest->spaces[space] = {pages, checksummed ? Checksum() : 0, cloned};
   }
 
   template <typename T>
@@ -147,7 +149,8 @@ std::string AsWord(std::string name) {
 }
 
 std::string TextOf(const BackupManifest& manifest) {
-  std::string text = Format("rowan-backup {}\ninstance {}\npage_size {}\n", kChecksummedManifest,
+  const uint32_t version = manifest.IsBranch() ? kBranchManifest : kChecksummedManifest;
+  std::string text = Format("rowan-backup {}\ninstance {}\npage_size {}\n", version,
                             HexOf(manifest.instance_id), manifest.page_size_bytes);
   text += Format("since {}\nstart {}\nend {}\n", manifest.since.value(), manifest.start.value(),
                  manifest.end.value());
@@ -155,7 +158,8 @@ std::string TextOf(const BackupManifest& manifest) {
     text += Format("run {} {}\n", HexOf(run.id), run.begin.value());
   }
   for (const auto& [space, about] : manifest.spaces) {
-    text += Format("space {} {} {:08x}\n", space.value(), about.pages, about.crc);
+    text += about.cloned ? Format("clone {} {}\n", space.value(), about.pages)
+                         : Format("space {} {} {:08x}\n", space.value(), about.pages, about.crc);
   }
   for (const auto& [space, name] : manifest.left_out) {
     text += Format("left_out {} {}\n", space.value(), AsWord(name));
@@ -168,6 +172,10 @@ std::string TextOf(const BackupManifest& manifest) {
 }
 
 }  // namespace
+
+bool BackupManifest::IsBranch() const {
+  return std::any_of(spaces.begin(), spaces.end(), [](const auto& of) { return of.second.cloned; });
+}
 
 Status WriteBackupManifest(FileSystem* file_system, const std::string& folder,
                            const BackupManifest& manifest) {
@@ -212,6 +220,7 @@ std::string WhyNotOnto(const BackupManifest& increment, const BackupManifest& fu
   if (increment.instance_id != full.instance_id) return "they are backups of different instances";
   if (increment.page_size_bytes != full.page_size_bytes) return "their pages differ in size";
   if (increment.since == kNoLsn) return "it is no incremental backup";
+  if (full.IsBranch()) return "the other is a branch";
   // Earlier versions did not record the history.
   const bool past = increment.version < kChecksummedManifest ||
                     IsPast(full.history, full.end, increment.history, increment.end);

@@ -23,11 +23,14 @@ inline constexpr char kBackupManifestName[] = "rowan.backup";
 inline constexpr size_t kBackupPieceBytes = size_t{1} << 20;
 /// Versions from this one on have the history and checksums.
 inline constexpr uint32_t kChecksummedManifest = 2;
+/// The version of those that name cloned tablespaces.
+inline constexpr uint32_t kBranchManifest = 3;
 
 struct BackupManifest {
   struct Space {
     uint32_t pages = 0;
-    uint32_t crc = 0;  ///< CRC-32C of all pages of the tablespace, in this backup or not
+    uint32_t crc = 0;  ///< CRC-32C of all pages of the tablespace, in this backup or not; 0: cloned
+    bool cloned = false;
     bool operator==(const Space&) const = default;
   };
   struct SmallFile {
@@ -47,6 +50,9 @@ struct BackupManifest {
   std::map<std::string, SmallFile> files;
   /// Tables missing from the backup, by name ("schema/table").
   std::map<SpaceId, std::string> left_out;
+
+  /// Some tablespaces were cloned.
+  [[nodiscard]] bool IsBranch() const;
 };
 
 /// Durable, including the name; replaces an existing one.

@@ -55,11 +55,11 @@ uint64_t NumberOf(const UDF_ARGS* arguments, unsigned which) {
 }
 
 bool InitializeBegin(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
-  if (arguments->arg_count != 3 && arguments->arg_count != 4) {
+  if (arguments->arg_count < 3 || arguments->arg_count > 5) {
     return RefuseCall(message,
                       "ROWAN_BACKUP_BEGIN takes a folder, the folder of an earlier backup or NULL, "
-                      "a number of bytes per second and perhaps whether to leave out what cannot "
-                      "be read");
+                      "a number of bytes per second, and perhaps whether to leave out what "
+                      "cannot be read and whether to clone");
   }
   arguments->arg_type[0] = STRING_RESULT;
   arguments->arg_type[1] = STRING_RESULT;
@@ -77,7 +77,8 @@ long long BeginBackup(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned c
   options.folder = TextOf(arguments, 0);
   options.base = TextOf(arguments, 1);
   options.bytes_per_second_max = NumberOf(arguments, 2);
-  options.leave_out_unreadable = arguments->arg_count == 4 && NumberOf(arguments, 3) != 0;
+  options.leave_out_unreadable = arguments->arg_count > 3 && NumberOf(arguments, 3) != 0;
+  if (arguments->arg_count > 4 && NumberOf(arguments, 4) != 0) options.clone = CloneFile;
   if (context->backup != nullptr || options.folder.empty()) {
     const Status status(Code::kInvalidArgument, options.folder.empty()
                                                     ? "no folder is named"

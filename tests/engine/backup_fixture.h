@@ -53,8 +53,10 @@ class BackupTest : public testing::Test {
   void Flush() { ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok()); }
 
   std::unique_ptr<Backup> Begin(const std::string& folder, const std::string& base = "") {
-    Result<std::unique_ptr<Backup>> backup =
-        world_.engine->BeginBackup({.folder = folder, .base = base});
+    return Begin({.folder = folder, .base = base});
+  }
+  std::unique_ptr<Backup> Begin(const BackupOptions& options) {
+    Result<std::unique_ptr<Backup>> backup = world_.engine->BeginBackup(options);
     EXPECT_TRUE(backup.ok()) << backup.status().message();
     return backup.ok() ? std::move(backup).value() : nullptr;
   }

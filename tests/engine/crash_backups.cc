@@ -24,6 +24,8 @@ Status CrashBackups::Make(CrashContext* context) {
     // Onto the last one, or onto the full one again.
     if (random_.OneIn(4)) chain.resize(1);
     options.base = chain.back();
+  } else if (random_.OneIn(3)) {
+    options.clone = CloneInPieces(context->engine()->impl()->storage->file_system());
   }
   Result<std::unique_ptr<Backup>> begun = context->engine()->BeginBackup(options);
   if (begun.status().Is(Code::kBusy)) return Status::Ok();  // the last run is still being redone
@@ -37,7 +39,7 @@ Status CrashBackups::Make(CrashContext* context) {
   if (status.Is(Code::kBusy) && waits) return Status::Ok();
   if (!status.ok()) return status;
   chain.push_back(options.folder);
-  chain_ = chain;
+  if (!backup->manifest().IsBranch()) chain_ = chain;
   finished_.push_back({std::move(chain), backup->end()});
   return status;
 }

@@ -7,9 +7,12 @@ import os
 import shutil
 import signal
 import subprocess
+import time
+from pathlib import Path
 
+from cloning_disk import CloningDisk
 from framework import ROOT, MysqlError, find_tree
-from replication_load import Load, compare, create_tables
+from replication_load import TABLES, Load, compare, create_tables
 
 _OPTIONS = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1",
             "--performance-schema=ON", "--loose-rowan-redo-log-capacity=16M",
@@ -57,18 +60,23 @@ def _check_flips(t, folder):
     print(f"{len(several)} files with a changed byte were found")
 
 
-def _source(t):
+def _source(t, disk=None):
     source = t.new_server(_OPTIONS, binlog=True)
+    if disk:
+        disk.take(source)
     source.start()
     client = t.client(source)
     client.execute("RESET BINARY LOGS AND GTIDS")
     return source, client
 
 
-def _restore(t, folder):
+def _restore(t, folder, in_place=False):
     server = t.new_server([*_OPTIONS, "--server-id=2"], binlog=True)
     shutil.rmtree(server.data)
-    shutil.copytree(folder / "data", server.data)
+    if in_place:
+        server.data.symlink_to(folder / "data")
+    else:
+        shutil.copytree(folder / "data", server.data)
     server.start()
     return server
 
@@ -102,8 +110,8 @@ def _replay(t, source, restored, folder):
     t.equal((reader.wait(), writer.returncode), (0, 0), writer.stderr)
 
 
-def _check(t, source, folder, tables):
-    restored = _restore(t, folder)
+def _check(t, source, folder, tables, in_place=False):
+    restored = _restore(t, folder, in_place)
     log = restored.messages()
     t.true("was restored from a backup" in log, log[-2000:])
     t.true("begins anew" not in log and "cannot be read" not in log, log[-2000:])
@@ -118,15 +126,14 @@ def _check(t, source, folder, tables):
 
 
 class _MixedLoad(Load):
-    """A third of the transactions write an InnoDB table, too."""
+    """A third of the transactions do something more, by default to an InnoDB table."""
 
-    def start(self):
+    def start(self, more=lambda writer: "INSERT INTO beside (writer, v) VALUES "
+                                        f"({writer.number}, {writer.acknowledged})"):
         for writer in self.writers:
             changes = writer._changes
             writer._changes = lambda client, of=writer, rest=changes: (
-                rest(client), client.execute(
-                    f"INSERT INTO beside (writer, v) VALUES ({of.number}, {of.acknowledged})")
-                if of.random.random() < 0.33 else None)
+                rest(client), client.execute(more(of)) if of.random.random() < 0.33 else None)
         super().start()
 
 
@@ -159,6 +166,101 @@ def test_full_and_incremental_under_load(t):
     _backup(t, "--verify", folder / "full")
     _check(t, source, folder / "full", tables)
     print(f"{transactions} transactions, {rows} rows compared twice")
+
+
+def test_a_branch_goes_its_own_way(t):
+    with CloningDisk(t, t.server.folder / "branches", megabytes=4096) as disk:
+        source, client = _source(t, disk)
+        create_tables(client)
+        load = Load(t, source, formats=("ROW",), xa_share=0.3)
+        load.start()
+        t.wait_for(lambda: load.acknowledged > 50, "transactions")
+        folder = disk.folder / "branch"
+        said = _backup(t, folder, "--socket", source.socket, "--reflink")
+        t.true("tablespaces share their blocks" in said and "copied" not in said, said)
+        _backup(t, "--verify", folder)
+        _refused(t, disk.folder / "changes", "--socket", source.socket, "--base", folder)
+        before = load.acknowledged
+        t.wait_for(lambda: load.acknowledged > before + 50, "transactions beside the branch")
+        transactions = load.finish()
+        rows = _check(t, source, folder, TABLES, in_place=True)
+        print(f"{transactions} transactions, {rows} rows compared")
+        branch = t.all_servers()[-1]
+        branch.start()
+        both = [(client, 1), (t.client(branch), 2)]
+        for server, number in both:
+            server.execute(f"UPDATE wide SET k = {number}")
+        for server, number in both:
+            t.equal(server.query("SELECT DISTINCT k FROM wide"), [(number,)])
+
+
+def _grow(client, gibibytes):
+    """The table `big` has so many GiB; four rows fill a page."""
+    client.execute("CREATE TABLE IF NOT EXISTS big (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT "
+                   "NULL DEFAULT 0, data VARBINARY(3900))")
+    client.execute("SET SESSION sql_log_bin = OFF, cte_max_recursion_depth = 100000")
+    while client.value("SELECT COALESCE(MAX(id), 0) FROM big") < gibibytes << 18:
+        client.execute("INSERT INTO big (data) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT "
+                       "i + 1 FROM n WHERE i < 65536) SELECT REPEAT(SHA2(RAND(), 256), 60) FROM n")
+    client.execute("SET SESSION sql_log_bin = ON")
+
+
+def _seconds(work):
+    begin = time.monotonic()
+    outcome = work()
+    return outcome, time.monotonic() - begin
+
+
+def test_branches_by_size(t):
+    """Long runs only: prints how long a branch, a copy and their starts take."""
+    if not t.long:
+        return
+    with CloningDisk(t, t.server.folder / "branches", megabytes=40 << 10) as disk:
+        source, client = _source(t, disk)
+        create_tables(client)
+        for gibibytes in (1, 10):
+            _grow(client, gibibytes)
+            load = _MixedLoad(t, source, formats=("ROW",), xa_share=0)
+            load.start(lambda writer, rows=gibibytes << 18: "UPDATE big SET v = v + 1 WHERE id = "
+                       f"{writer.random.randint(1, rows)}")
+            load.await_some()
+            for option in ("--reflink", "--rate=0"):
+                before = load.acknowledged
+                folder = disk.folder / f"{gibibytes}{option}"
+                copied = _seconds(lambda of=folder, how=option: _backup(
+                    t, of, "--socket", source.socket, how))[1]
+                wrote = load.acknowledged - before
+                server, started = _seconds(lambda of=folder: _restore(t, of, in_place=True))
+                print(f"{gibibytes} GiB, {option}: {copied:.1f} s with {wrote} transactions of "
+                      f"others, started in {started:.1f} s")
+                server.stop()
+                if option != "--reflink":
+                    shutil.rmtree(folder)
+            transactions = load.finish()
+            branch = t.all_servers()[-2]
+            branch.start()
+            _replay(t, source, branch, disk.folder / f"{gibibytes}--reflink")
+            rows = compare(t, client, t.client(branch))
+            sums = [of.query("CHECKSUM TABLE big")[0][1] for of in (client, t.client(branch))]
+            t.true(sums[0] == sums[1] and sums[0], f"checksums of big: {sums}")
+            print(f"{transactions} transactions, {rows} rows and all of big compared")
+            branch.kill()
+            shutil.rmtree(disk.folder / f"{gibibytes}--reflink")
+
+
+def test_where_nothing_can_be_shared_a_branch_is_a_copy(t):
+    source, client = _source(t)
+    client.execute("CREATE TABLE x (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO x VALUES (1), (2)")
+    elsewhere = Path("/dev/shm") / source.folder.name
+    try:
+        said = _backup(t, elsewhere, "--socket", source.socket, "--reflink")
+        t.true("backup: 0 of " in said and "the others were copied" in said, said)
+        t.true("cannot be cloned" in source.messages(), source.messages()[-2000:])
+        _backup(t, "--verify", elsewhere)
+        t.equal(t.client(_restore(t, elsewhere)).value("SELECT COUNT(*) FROM x"), 2)
+    finally:
+        shutil.rmtree(elsewhere, ignore_errors=True)
 
 
 def test_beside_innodb_tables(t):

@@ -26,6 +26,13 @@ def left_out(folder):
     return [line.split(" ", 2)[2] for line in lines if line.startswith("left_out ")]
 
 
+def cloned(folder):
+    """How many tablespaces share their blocks with the server's, and how many there are."""
+    lines = (folder / _MANIFEST).read_text(errors="surrogateescape").splitlines()
+    kinds = [line.split(" ", 1)[0] for line in lines]
+    return kinds.count("clone"), kinds.count("clone") + kinds.count("space")
+
+
 def apply_increment(full, increment, information):
     source, target = increment / "rowan", full / "data" / "rowan"
     if not (source / _MANIFEST).is_file() or not (increment / information).is_file():
