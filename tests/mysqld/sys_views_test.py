@@ -127,8 +127,35 @@ def test_keys_of_each_type_are_told_in_words(t):
             ("ba", "0180000001", "(b = 1)"),
             ("a", "01800000070180018032", "(a = 7, 0x0180018032)"),
             ("PRIMARY", "[80000001, 80000009)", "from (id = 1) to before (id = 9)"),
+            ("PRIMARY", "[80000001, )", "from (id = 1) to the end"),
+            ("PRIMARY", "[, )", "from the beginning to the end"),
             ("no_such_index", "8000", "(0x8000)")):
         t.rows(words % (index, key), [(answer,)])
+
+
+def test_waits_for_gaps_and_the_end_of_an_index(t):
+    t.run("CREATE TABLE gaps (id INT PRIMARY KEY, k VARCHAR(9), KEY (k))",
+          "INSERT INTO gaps VALUES (1, 'a'), (5, 'e')")
+    in_words = ("SELECT lock_index, rowan_sys.lock_in_words(SUBSTRING_INDEX(lock_table, '/', 1), "
+                "'gaps', lock_index, lock_key) FROM information_schema.rowan_locks "
+                "WHERE lock_type = 'NEXT-KEY'")
+    for locked, insert, index, key, held in (
+            ("id > 5", "(9, 'z')", "PRIMARY", "(id = 9)", "from (id = 6) to the end"),
+            ("id BETWEEN 2 AND 4", "(3, 'c')", "PRIMARY", "(id = 3)",
+             "from (id = 2) to before (id = 5)"),
+            ("k > 'e'", "(9, 'z')", "k", "(k = 'z', id = 9)", None)):
+        holder, waiting = t.client(), t.client()
+        holder.execute("BEGIN")
+        holder.query(f"SELECT * FROM gaps FORCE INDEX ({index}) WHERE {locked} FOR UPDATE")
+        ranges = t.run(in_words)
+        t.true(held is None or (index, held) in ranges, f"{locked}: {ranges}")
+        _wait(t, waiting, f"INSERT INTO gaps VALUES {insert}")
+        row = _one(t, "lock_waits")
+        t.equal((row["locked_index"], row["locked_type"], row["locked_key"]),
+                (index, "INSERT INTENTION", key))
+        holder.execute("ROLLBACK")
+        waiting.receive()
+        t.run("DELETE FROM gaps WHERE id NOT IN (1, 5)")
 
 
 def test_tables_and_indexes_have_sizes_and_use(t):

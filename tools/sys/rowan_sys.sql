@@ -148,14 +148,16 @@ BEGIN
   RETURN CONCAT('(', result, IF(result <> '' AND bytes <> '', ', ', ''), IF(bytes <> '', CONCAT('0x', bytes), ''), ')');
 END$$
 
--- Any LOCK_KEY: of a range both ends, the second one not in it.
+-- Any LOCK_KEY: of a range both ends, the second one not in it; an end without a key is that of the index.
 DROP FUNCTION IF EXISTS lock_in_words$$
 CREATE FUNCTION lock_in_words (in_schema VARCHAR(64), in_table VARCHAR(64), in_index VARCHAR(64), lock_key VARCHAR(1000))
   RETURNS TEXT READS SQL DATA SQL SECURITY INVOKER
   RETURN IF(LEFT(lock_key, 1) = '[',
-            CONCAT('from ', key_in_words(in_schema, in_table, in_index, SUBSTRING_INDEX(SUBSTR(lock_key, 2), ', ', 1)),
-                   ' to before ', key_in_words(in_schema, in_table, in_index,
-                                               TRIM(TRAILING ')' FROM SUBSTRING_INDEX(lock_key, ', ', -1)))),
+            CONCAT('from ', IF(lock_key LIKE '[, %', 'the beginning',
+                               key_in_words(in_schema, in_table, in_index, SUBSTRING_INDEX(SUBSTR(lock_key, 2), ', ', 1))),
+                   ' to ', IF(lock_key LIKE '%, )', 'the end',
+                              CONCAT('before ', key_in_words(in_schema, in_table, in_index,
+                                                             TRIM(TRAILING ')' FROM SUBSTRING_INDEX(lock_key, ', ', -1)))))),
             key_in_words(in_schema, in_table, in_index, lock_key))$$
 DELIMITER ;
 
