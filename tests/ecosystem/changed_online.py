@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A table that others write to while a tool changes it, and what must be in it afterwards."""
-import threading
+from beside import Beside
 
 ROWS = 3000
 
@@ -14,41 +14,23 @@ def fill(t, engine, name="items", client=None):
                    f"i + 1 FROM n WHERE i < {ROWS}) SELECT i % 100, CONCAT('row ', i) FROM n")
 
 
-class Writers:
+class Writers(Beside):
     """Inserts, changes and deletes rows of a table while entered, and remembers what it left."""
 
     def __init__(self, t, table):
-        self._client, self._table, self._stop = t.client(), table, threading.Event()
-        self.count, self.left, self._failures = 0, {}, []
+        super().__init__(t)
+        self._table, self.left = table, {}
 
-    def _loop(self):
-        try:
-            while not self._stop.is_set():
-                self._step(1_000_000 + self.count)
-        except BaseException as error:  # noqa: B902 - handed to whoever entered
-            self._failures.append(error)
-
-    def _step(self, key):
-        self._client.execute(f"INSERT INTO {self._table} (id, k, v) VALUES ({key}, 7, 'new')")
+    def step(self):
+        key = 1_000_000 + self.count
+        self.client.execute(f"INSERT INTO {self._table} (id, k, v) VALUES ({key}, 7, 'new')")
         self.left[key] = "new"
         if self.count % 3 == 1:
-            self._client.execute(f"UPDATE {self._table} SET v = 'changed' WHERE id = {key - 1}")
+            self.client.execute(f"UPDATE {self._table} SET v = 'changed' WHERE id = {key - 1}")
             self.left[key - 1] = "changed"
         if self.count % 3 == 2:
-            self._client.execute(f"DELETE FROM {self._table} WHERE id = {key}")
+            self.client.execute(f"DELETE FROM {self._table} WHERE id = {key}")
             del self.left[key]
-        self.count += 1
-
-    def __enter__(self):
-        self._thread = threading.Thread(target=self._loop)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *ignored):
-        self._stop.set()
-        self._thread.join()
-        if self._failures:
-            raise self._failures[0]
 
 
 def check_altered(t, writers, engine):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """mydumper with myloader, and mysqldump: while others write; what is loaded is what was there."""
-import threading
-
 import pytest
 
+from beside import Beside
 from tools import Tools, run
 
 pytestmark = pytest.mark.server(binlog=True)
@@ -19,29 +18,14 @@ def _fill(t, engine):
           "INSERT INTO sums VALUES (1, 500), (2, 500)")
 
 
-class _Transfers:
+class _Transfers(Beside):
     """Moves amounts between two rows while it is entered: their sum never changes."""
 
-    def __init__(self, t):
-        self._client, self._stop = t.client(), threading.Event()
-        self.count = 0
-
-    def _loop(self):
-        while not self._stop.is_set():
-            self._client.execute("BEGIN")
-            self._client.execute("UPDATE sums SET amount = amount - 1 WHERE id = 1")
-            self._client.execute("UPDATE sums SET amount = amount + 1 WHERE id = 2")
-            self._client.execute("COMMIT")
-            self.count += 1
-
-    def __enter__(self):
-        self._thread = threading.Thread(target=self._loop)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *ignored):
-        self._stop.set()
-        self._thread.join()
+    def step(self):
+        self.client.execute("BEGIN")
+        self.client.execute("UPDATE sums SET amount = amount - 1 WHERE id = 1")
+        self.client.execute("UPDATE sums SET amount = amount + 1 WHERE id = 2")
+        self.client.execute("COMMIT")
 
 
 def _check_loaded(t, engine):
