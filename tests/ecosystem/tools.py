@@ -17,6 +17,7 @@ _DEBIAN = ["mydumper", "percona-toolkit", "mysqltuner", "prometheus", "prometheu
            "perl"]
 _GH_OST = "v1.1.8"
 _BINLOG_READER = "mysql-replication==1.0.17"
+_NODE_MODULES = ["sequelize@6.37.8", "typeorm@1.1.1", "mysql2@3.24.6", "reflect-metadata@0.2.2"]
 
 
 class Tools:
@@ -107,3 +108,26 @@ def binlog_reader():
     return _once("binlog-reader", lambda folder: _fetch(
         _BINLOG_READER, [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder),
                          _BINLOG_READER]))
+
+
+def node_modules():
+    """Where node finds Sequelize and TypeORM."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("there is no npm to fetch Sequelize and TypeORM with")
+
+    def fill(folder):
+        (folder / "package.json").write_text('{"private": true}')
+        _fetch("Sequelize and TypeORM", [npm, "install", "--no-audit", "--no-fund",
+                                         "--ignore-scripts", *_NODE_MODULES], cwd=folder)
+    return _once("node-orms", fill) / "node_modules"
+
+
+def java_libraries():
+    """The folder of the libraries that applications/java names, for a Java that runs sources."""
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("there is no Maven to fetch Hibernate, Flyway and Liquibase with")
+    project = Path(__file__).with_name("applications") / "java/pom.xml"
+    return _once("java-libraries", lambda folder: _fetch("Hibernate", [
+        "mvn", "-q", "-B", "-f", str(project), "dependency:copy-dependencies",
+        f"-DoutputDirectory={folder}"]))
