@@ -53,6 +53,7 @@ class BlockReader {
   Status PutIfPasses(RowNumber row, unsigned char* record);
 
   [[nodiscard]] const BatchPlan& values() const { return *plan_.values; }
+  [[nodiscard]] bool has_filter() const { return plan_.filter != nullptr; }
   [[nodiscard]] const std::string& description() const { return plan_.description; }
 
  private:

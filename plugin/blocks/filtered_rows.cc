@@ -16,10 +16,17 @@ constexpr size_t kFirstBatchOfRows = 16;
 
 }  // namespace
 
-FilteredRows::FilteredRows(BlockPlan plan) : block_(std::move(plan), kFirstBatchOfRows) {}
+FilteredRows::FilteredRows(BlockPlan plan, std::unique_ptr<RowReduction> reduction)
+    : block_(std::move(plan), kFirstBatchOfRows), reduction_(std::move(reduction)) {}
+
+std::string FilteredRows::description() const {
+  const std::string filtered = block_.has_filter() ? ", filtered in batches" : "";
+  return (reduction_ == nullptr ? "" : reduction_->description()) + filtered + block_.description();
+}
 
 void FilteredRows::Restart() {
   block_.Restart();
+  if (reduction_ != nullptr) reduction_->Restart();
   row_at_ = aside_at_ = counted_ = 0;
 }
 
@@ -33,7 +40,9 @@ Status FilteredRows::Deliver(RowNumber row) {
 Status FilteredRows::NextBatch(TableCursor* reader) {
   BlockReader::CountExamined(block_.size() - counted_);
   row_at_ = aside_at_ = counted_ = 0;
-  return block_.NextBatch(reader, [](Batch*, Selection*) {});
+  return block_.NextBatch(reader, [this](Batch* batch, Selection* passing) {
+    if (reduction_ != nullptr) reduction_->Reduce(batch, passing);
+  });
 }
 
 Status FilteredRows::Next(TableCursor* reader, unsigned char* record) {

@@ -3,6 +3,7 @@
 // Thread safety: one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -26,9 +27,10 @@ class RowCopies {
   void Keep(Bytes key, Bytes value, Bytes extra, RowCopy* copy) {
     const size_t bytes = key.size() + value.size() + extra.size();
     if (bytes > copy->room) {
+      // What is left behind by rows that grow is less than what is kept.
+      copy->room = static_cast<uint32_t>(std::max<size_t>(bytes, size_t{2} * copy->room));
       copy->offset = bytes_.size();
-      copy->room = static_cast<uint32_t>(bytes);
-      bytes_.resize(bytes_.size() + bytes);
+      bytes_.resize(bytes_.size() + copy->room);
     }
     std::byte* target = bytes_.data() + copy->offset;
     for (const Bytes part : {key, value, extra}) {

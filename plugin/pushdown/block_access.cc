@@ -15,6 +15,7 @@
 
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/handler/key_bounds.h"
+#include "plugin/handler/key_read.h"
 
 namespace rowan {
 namespace {
@@ -69,7 +70,19 @@ std::string Describe(const THD* thd, const Item* condition) {
   return ", with condition: " + std::string(text.ptr(), text.length());
 }
 
+constexpr double kRowsInRangesMin = 200;
+
 }  // namespace
+
+bool ReadsManyRows(const AccessPath& scan) {
+  return scan.type != AccessPath::INDEX_RANGE_SCAN || scan.num_output_rows() >= kRowsInRangesMin;
+}
+
+bool HasAllColumns(const ha_rowan& file, const BlockAccess& access) {
+  const uint32_t index_number = access.plan.values->index_number();
+  return index_number == 0 || IndexCoversRead(*file.part().server_table(),
+                                              file.part().codec().KeyOfIndexNumber(index_number));
+}
 
 Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* access) {
   TABLE* const table = file->part().server_table();

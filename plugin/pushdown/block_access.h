@@ -25,6 +25,11 @@ struct BlockAccess {
   BlockPlan plan{};
 };
 
+/// False: batches would not pay, as in the many queries for few rows.
+bool ReadsManyRows(const AccessPath& scan);
+/// Rows that come in another order, or for others, are made of what the scan reads.
+bool HasAllColumns(const ha_rowan& file, const BlockAccess& access);
+
 /// Of the scan at `top`, or the one under the filter there. kCount: `*access` is complete;
 /// otherwise the counter of what is in the way.
 Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* access);

@@ -17,13 +17,6 @@
 namespace rowan {
 namespace {
 
-constexpr double kRowsInRangesMin = 200;
-
-/// False: it would not pay, as in the many queries for few rows.
-bool ReadsManyRows(const AccessPath& scan) {
-  return scan.type != AccessPath::INDEX_RANGE_SCAN || scan.num_output_rows() >= kRowsInRangesMin;
-}
-
 /// The filter directly above a scan of the table; null: there is none, or more than one.
 AccessPath* FilterOf(AccessPath* root, JOIN* join, const TABLE* table) {
   AccessPath* found = nullptr;
@@ -47,7 +40,7 @@ void PushFilter(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   BlockAccess access;
   const Counter obstacle = ReadBlockAccess(thd, file, filter, &access);
   if (obstacle != Counter::kCount) return AddCounter(obstacle);
-  auto rows = std::make_unique<FilteredRows>(std::move(access.plan));
+  auto rows = std::make_unique<FilteredRows>(std::move(access.plan), nullptr);
   ReadInBatches(access, file, std::move(rows));
 }
 

@@ -20,10 +20,10 @@
 #include "plugin/blocks/grouped_rows.h"
 #include "plugin/blocks/partial_aggregate.h"
 #include "plugin/handler/ha_rowan.h"
-#include "plugin/handler/key_read.h"
 #include "plugin/pushdown/block_access.h"
 #include "plugin/pushdown/conditions.h"
 #include "plugin/pushdown/filtered_scan.h"
+#include "plugin/pushdown/sorted_scan.h"
 #include "plugin/pushdown/table_access.h"
 #include "plugin/server/system_variables.h"
 
@@ -214,13 +214,6 @@ bool IsPlainAggregation(const JOIN& join, const AccessPath& aggregation) {
          !block.has_windows() && join.const_tables == 0;
 }
 
-/// The rows that stand for groups are made of what the scan reads.
-bool HasAllColumns(const ha_rowan& file, const BlockAccess& access) {
-  const uint32_t index_number = access.plan.values->index_number();
-  return index_number == 0 || IndexCoversRead(*file.part().server_table(),
-                                              file.part().codec().KeyOfIndexNumber(index_number));
-}
-
 /// Puts the functions' stand-ins into the plan. False: no memory, nothing has changed.
 bool StandIn(THD* thd, const JOIN& join, const std::vector<Aggregate>& aggregates,
              GroupedRows* rows) {
@@ -270,6 +263,7 @@ void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
   ha_rowan* const file = OnlyTableOf(*join);
   if (file == nullptr || !PushdownBlocks(thd)) return;
   if (aggregates && PushAggregation(thd, file, root, join)) return;
+  if (PushFirstOfOrder(thd, file, root, join)) return;
   PushFilter(thd, file, root, join);
 }
 

@@ -71,17 +71,17 @@ class Queries:
         self.client.execute("SET sql_mode = REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY,', '')")
         self.pushed = self.all = 0
 
-    def check(self, query, pushed=None):
+    def check(self, query, pushed=None, says=None):
         """`{t}` is the table. The same rows in the same order with the switch on and off; the same
         as InnoDB's, in order if the statement says so; the same warnings. pushed: whether it must
-        be aggregated; None: either."""
+        be aggregated; None: either. says: what the plan must contain."""
         ours, theirs = query.replace("{t}", "ours"), query.replace("{t}", "theirs")
         expected = _outcome(self.client, theirs)
         plan = _plan(self.client, ours)
         is_pushed = "aggregated in batches" in plan
         self.all += 1
         self.pushed += "in batches" in plan
-        if pushed is not None and pushed != is_pushed:
+        if (pushed is not None and pushed != is_pushed) or (says or "") not in plan:
             raise Failure(f"pushed {is_pushed}: {query}\n{plan}")
         actual = _outcome(self.client, ours)
         self.client.execute("SET rowan_pushdown_blocks = OFF")

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/blocks/sort_values.h"
+
+#include <bit>
+#include <limits>
+#include <type_traits>
+
+namespace rowan {
+namespace {
+
+/// No value has this number: the widest decimals are smaller.
+constexpr Wide kNull = std::numeric_limits<Wide>::min();
+
+int64_t OrderOf(double real) {
+  const auto bits = std::bit_cast<int64_t>(real == 0 ? 0.0 : real);  // -0 and 0 are equal
+  return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
+}
+
+template <typename T>
+Wide NumberAt(const ValueVector& values, RowNumber row) {
+  const T value = values.As<T>()[row];
+  if constexpr (std::is_same_v<T, double>) {
+    return Wide{OrderOf(value)};
+  } else {
+    return Wide{value};
+  }
+}
+
+}  // namespace
+
+SortValues::SortValues(const BatchPlan& plan, const std::vector<SortKey>& keys) {
+  for (const SortKey& key : keys) {
+    Part& part = parts_.emplace_back();
+    part.value = key.value;
+    part.type = plan.TypeOf(key.value);
+    part.descending = key.descending;
+    if (part.type.kind == ValueKind::kBytes) part.text.emplace(part.type.charset);
+  }
+}
+
+void SortValues::Read(Batch* batch, Selection* rows) {
+  for (Part& part : parts_) part.values = &batch->Read(part.value, rows);
+}
+
+Wide SortValues::NumberOf(const Part& part, RowNumber row) {
+  Wide number = 0;
+  if (part.values->has_nulls() && part.values->nulls()[row] != 0) {
+    number = kNull;
+  } else {
+    switch (part.type.kind) {
+      case ValueKind::kBytes: break;
+      case ValueKind::kUnsigned: number = NumberAt<uint64_t>(*part.values, row); break;
+      case ValueKind::kWideDecimal: number = NumberAt<Wide>(*part.values, row); break;
+      case ValueKind::kDouble: number = NumberAt<double>(*part.values, row); break;
+      default: number = NumberAt<int64_t>(*part.values, row);
+    }
+  }
+  return part.descending ? ~number : number;
+}
+
+void SortValues::Keep(RowNumber row, uint32_t slot) {
+  const size_t first = slot * parts_.size();
+  if (first == kept_.size()) kept_.resize(first + parts_.size());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Kept& kept = kept_[first + i];
+    kept.number = NumberOf(parts_[i], row);
+    if (parts_[i].text.has_value()) {
+      const bool is_null = kept.number == kNull || kept.number == ~kNull;
+      texts_.Keep(is_null ? Bytes() : parts_[i].values->As<Bytes>()[row], {}, {}, &kept.text);
+    }
+  }
+}
+
+void SortValues::Clear() {
+  kept_.clear();
+  texts_.Clear();
+}
+
+int SortValues::CompareTexts(const Part& part, Bytes text, const Kept& kept) const {
+  const int order = part.text->Compare(text, texts_.KeyOf(kept.text));
+  return part.descending ? -order : order;
+}
+
+int SortValues::Compare(RowNumber row, uint32_t slot) const {
+  const Kept* kept = &kept_[slot * parts_.size()];
+  for (const Part& part : parts_) {
+    const Wide number = NumberOf(part, row);
+    if (number != kept->number) return number < kept->number ? -1 : 1;
+    if (part.text.has_value() && number != kNull && number != ~kNull) {
+      const int order = CompareTexts(part, part.values->As<Bytes>()[row], *kept);
+      if (order != 0) return order;
+    }
+    ++kept;
+  }
+  return 0;
+}
+
+int SortValues::CompareKept(uint32_t slot, uint32_t other) const {
+  const Kept* left = &kept_[slot * parts_.size()];
+  const Kept* right = &kept_[other * parts_.size()];
+  for (const Part& part : parts_) {
+    if (left->number != right->number) return left->number < right->number ? -1 : 1;
+    if (part.text.has_value()) {
+      const int order = CompareTexts(part, texts_.KeyOf(left->text), *right);
+      if (order != 0) return order;
+    }
+    ++left;
+    ++right;
+  }
+  return 0;
+}
+
+template <typename T>
+void SortValues::RetainNumbers(const Part& part, Wide bound, Selection* rows) const {
+  // Later values decide among those that are equal in the first one.
+  const Wide end = parts_.size() == 1 ? bound : bound + 1;
+  const ValueVector& values = *part.values;
+  if (values.has_nulls()) {
+    rows->Retain([&part, end](RowNumber row) { return NumberOf(part, row) < end; });
+  } else if (part.descending) {
+    rows->Retain([&values, end](RowNumber row) { return ~NumberAt<T>(values, row) < end; });
+  } else {
+    rows->Retain([&values, end](RowNumber row) { return NumberAt<T>(values, row) < end; });
+  }
+}
+
+void SortValues::RetainBefore(uint32_t slot, Selection* rows) const {
+  const Part& part = parts_.front();
+  const Wide bound = kept_[slot * parts_.size()].number;
+  // Those with a NULL that comes last are few, and compared one by one.
+  if (bound == ~kNull) return;
+  switch (part.type.kind) {
+    case ValueKind::kBytes:
+      rows->Retain([this, slot](RowNumber row) { return Compare(row, slot) < 0; });
+      break;
+    case ValueKind::kUnsigned: return RetainNumbers<uint64_t>(part, bound, rows);
+    case ValueKind::kWideDecimal: return RetainNumbers<Wide>(part, bound, rows);
+    case ValueKind::kDouble: return RetainNumbers<double>(part, bound, rows);
+    default: return RetainNumbers<int64_t>(part, bound, rows);
+  }
+}
+
+}  // namespace rowan

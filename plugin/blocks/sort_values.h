@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SortValues: the values by which a sort of the server orders rows, of the rows of a batch and of
+// those kept beyond it, in numbered slots. The order is the server's: NULL is less than any value,
+// numbers are in their own order, texts in that of their collation.
+//
+// A value is held as a number, the greater the later it comes: inverted if the order is descending;
+// texts are compared where the numbers are equal.
+// Thread safety: one thread.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plugin/blocks/row_copies.h"
+#include "plugin/program/batch.h"
+#include "plugin/program/text_compare.h"
+
+namespace rowan {
+
+struct SortKey {
+  ValueId value{};
+  bool descending = false;
+};
+
+class SortValues {
+ public:
+  /// Texts are of collations with AsciiRules that have an order.
+  SortValues(const BatchPlan& plan, const std::vector<SortKey>& keys);
+
+  /// Reads the values; rows that go aside leave `*rows`.
+  void Read(Batch* batch, Selection* rows);
+  /// Keeps the values of a row of the batch read last in a slot: one that exists, or the next one.
+  void Keep(RowNumber row, uint32_t slot);
+  void Clear();
+
+  /// Less than 0: the first one comes before the other one.
+  [[nodiscard]] int Compare(RowNumber row, uint32_t slot) const;
+  [[nodiscard]] int CompareKept(uint32_t slot, uint32_t other) const;
+  /// Takes rows that are not before the one in the slot, and maybe not all of them.
+  void RetainBefore(uint32_t slot, Selection* rows) const;
+  /// Memory.
+  [[nodiscard]] size_t bytes() const { return kept_.size() * sizeof(Kept) + texts_.bytes(); }
+
+ private:
+  struct Part {
+    ValueId value{};
+    ValueType type{};
+    bool descending = false;
+    std::optional<TextCompare> text{};
+    const ValueVector* values = nullptr;  ///< of the batch
+  };
+  struct Kept {
+    Wide number = 0;
+    RowCopy text;  ///< only its "key" is used
+  };
+
+  /// 0 for a text.
+  static Wide NumberOf(const Part& part, RowNumber row);
+  [[nodiscard]] int CompareTexts(const Part& part, Bytes text, const Kept& kept) const;
+  template <typename T>
+  void RetainNumbers(const Part& part, Wide bound, Selection* rows) const;
+
+  std::vector<Part> parts_;
+  std::vector<Kept> kept_;  ///< by slot and part
+  RowCopies texts_;
+};
+
+}  // namespace rowan
