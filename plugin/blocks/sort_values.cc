@@ -28,6 +28,17 @@ Wide NumberAt(const ValueVector& values, RowNumber row) {
   }
 }
 
+bool IsNull(Wide number) { return number == kNull || number == ~kNull; }
+
+Wide NumberOf(const Constant& value, ValueKind kind) {
+  if (value.is_null()) return kNull;
+  switch (kind) {
+    case ValueKind::kBytes: return 0;
+    case ValueKind::kDouble: return Wide{OrderOf(value.real())};
+    default: return value.number();
+  }
+}
+
 }  // namespace
 
 SortValues::SortValues(const BatchPlan& plan, const std::vector<SortKey>& keys) {
@@ -37,6 +48,9 @@ SortValues::SortValues(const BatchPlan& plan, const std::vector<SortKey>& keys) 
     part.type = plan.TypeOf(key.value);
     part.descending = key.descending;
     if (part.type.kind == ValueKind::kBytes) part.text.emplace(part.type.charset);
+    if (key.item != nullptr) {
+      part.in_record.emplace(key.item, ConstantForm{part.type.kind, part.type.charset});
+    }
   }
 }
 
@@ -60,17 +74,33 @@ Wide SortValues::NumberOf(const Part& part, RowNumber row) {
   return part.descending ? ~number : number;
 }
 
-void SortValues::Keep(RowNumber row, uint32_t slot) {
+SortValues::Kept* SortValues::KeptAt(uint32_t slot) {
   const size_t first = slot * parts_.size();
   if (first == kept_.size()) kept_.resize(first + parts_.size());
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    Kept& kept = kept_[first + i];
-    kept.number = NumberOf(parts_[i], row);
-    if (parts_[i].text.has_value()) {
-      const bool is_null = kept.number == kNull || kept.number == ~kNull;
-      texts_.Keep(is_null ? Bytes() : parts_[i].values->As<Bytes>()[row], {}, {}, &kept.text);
-    }
+  return &kept_[first];
+}
+
+void SortValues::Put(const Part& part, Wide number, Bytes text, Kept* kept) {
+  kept->number = number;
+  if (part.text.has_value()) texts_.Keep(IsNull(number) ? Bytes() : text, {}, {}, &kept->text);
+}
+
+void SortValues::Keep(RowNumber row, uint32_t slot) {
+  Kept* kept = KeptAt(slot);
+  for (const Part& part : parts_) {
+    const Bytes text = part.text.has_value() ? part.values->As<Bytes>()[row] : Bytes();
+    Put(part, NumberOf(part, row), text, kept++);
   }
+}
+
+bool SortValues::KeepOfRecord(uint32_t slot) {
+  Kept* kept = KeptAt(slot);
+  for (Part& part : parts_) {
+    if (!part.in_record->Evaluate()) return false;
+    const Wide number = rowan::NumberOf(*part.in_record, part.type.kind);
+    Put(part, part.descending ? ~number : number, part.in_record->bytes(), kept++);
+  }
+  return true;
 }
 
 void SortValues::Clear() {
@@ -88,7 +118,7 @@ int SortValues::Compare(RowNumber row, uint32_t slot) const {
   for (const Part& part : parts_) {
     const Wide number = NumberOf(part, row);
     if (number != kept->number) return number < kept->number ? -1 : 1;
-    if (part.text.has_value() && number != kNull && number != ~kNull) {
+    if (part.text.has_value() && !IsNull(number)) {
       const int order = CompareTexts(part, part.values->As<Bytes>()[row], *kept);
       if (order != 0) return order;
     }

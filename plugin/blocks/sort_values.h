@@ -15,11 +15,14 @@
 #include "plugin/program/batch.h"
 #include "plugin/program/text_compare.h"
 
+class Item;
+
 namespace rowan {
 
 struct SortKey {
   ValueId value{};
   bool descending = false;
+  Item* item = nullptr;  ///< a column that has the value, for rows in the record; null: none
 };
 
 class SortValues {
@@ -31,6 +34,9 @@ class SortValues {
   void Read(Batch* batch, Selection* rows);
   /// Keeps the values of a row of the batch read last in a slot: one that exists, or the next one.
   void Keep(RowNumber row, uint32_t slot);
+  /// The same of the row in the record. REQUIRES: all keys have items. False: the session has an
+  /// error.
+  [[nodiscard]] bool KeepOfRecord(uint32_t slot);
   void Clear();
 
   /// Less than 0: the first one comes before the other one.
@@ -47,6 +53,7 @@ class SortValues {
     ValueType type{};
     bool descending = false;
     std::optional<TextCompare> text{};
+    std::optional<Constant> in_record{};
     const ValueVector* values = nullptr;  ///< of the batch
   };
   struct Kept {
@@ -54,6 +61,8 @@ class SortValues {
     RowCopy text;  ///< only its "key" is used
   };
 
+  Kept* KeptAt(uint32_t slot);
+  void Put(const Part& part, Wide number, Bytes text, Kept* kept);
   /// 0 for a text.
   static Wide NumberOf(const Part& part, RowNumber row);
   [[nodiscard]] int CompareTexts(const Part& part, Bytes text, const Kept& kept) const;

@@ -59,13 +59,22 @@ std::optional<ValueId> ReadSortValue(THD* thd, Item* item, BatchPlan* values) {
 
 }  // namespace
 
-std::optional<std::vector<SortKey>> ReadSortKeys(const Filesort& sort, BatchPlan* values) {
+std::optional<SortKey> ReadSortKey(THD* thd, Item* item, BatchPlan* values) {
+  const std::optional<ValueId> value = ReadSortValue(thd, item, values);
+  if (!value.has_value()) return std::nullopt;
+  return SortKey{*value, false, FieldOf(item) == nullptr ? nullptr : item->real_item()};
+}
+
+std::optional<std::vector<SortKey>> ReadSortKeys(const Filesort& sort, BatchPlan* values,
+                                                 ItemSource source) {
   std::vector<SortKey> keys;
   for (uint i = 0; i < sort.sort_order_length(); ++i) {
-    const st_sort_field& part = sort.sortorder[i];
-    const std::optional<ValueId> value = ReadSortValue(sort.m_thd, part.item, values);
-    if (!value.has_value()) return std::nullopt;
-    keys.push_back({*value, part.reverse});
+    Item* const item = source(sort.sortorder[i].item);
+    if (item == nullptr) return std::nullopt;
+    const std::optional<SortKey> key = ReadSortKey(sort.m_thd, item, values);
+    if (!key.has_value()) return std::nullopt;
+    keys.push_back(*key);
+    keys.back().descending = sort.sortorder[i].reverse;
   }
   return keys;
 }

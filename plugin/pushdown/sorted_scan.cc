@@ -57,8 +57,8 @@ bool PushFirstOfOrder(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   BlockAccess access;
   if (ReadBlockAccess(thd, file, sort->sort().child, &access) != Counter::kCount) return false;
   if (!HasAllColumns(*file, access)) return false;
-  const std::optional<std::vector<SortKey>> keys =
-      ReadSortKeys(*sort->sort().filesort, access.plan.values.get());
+  const std::optional<std::vector<SortKey>> keys = ReadSortKeys(
+      *sort->sort().filesort, access.plan.values.get(), [](Item* item) { return item; });
   if (!keys.has_value()) return false;
   auto first =
       std::make_unique<FirstOfOrder>(*access.plan.values, *keys, static_cast<uint32_t>(limit));

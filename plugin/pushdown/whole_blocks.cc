@@ -23,6 +23,7 @@
 #include "plugin/pushdown/block_access.h"
 #include "plugin/pushdown/conditions.h"
 #include "plugin/pushdown/filtered_scan.h"
+#include "plugin/pushdown/ordered_range.h"
 #include "plugin/pushdown/sorted_scan.h"
 #include "plugin/pushdown/table_access.h"
 #include "plugin/server/system_variables.h"
@@ -263,7 +264,7 @@ void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
   ha_rowan* const file = OnlyTableOf(*join);
   if (file == nullptr || !PushdownBlocks(thd)) return;
   if (aggregates && PushAggregation(thd, file, root, join)) return;
-  if (PushFirstOfOrder(thd, file, root, join)) return;
+  if (PushFirstOfOrder(thd, file, root, join) || PushOrderedRange(thd, file, root, join)) return;
   PushFilter(thd, file, root, join);
 }
 

@@ -76,3 +76,76 @@ def test_first_rows_of_an_order_elsewhere(t):
     queries.check(first)
     client.execute("COMMIT")
     queries.check(first)
+
+
+_DISTINCT = ("k", "s", "c", "k, s", "u", "price", "e, c", "wide", "bin", "tiny", "at", "t",
+             "s, k, e", "rate, c")
+
+
+def _directions(random, columns):
+    return ", ".join(f"{name}{random.choice((' DESC', ''))}" for name in columns.split(", "))
+
+
+def test_small_ranges_in_order(t):
+    """With rows of an earlier form of the table, and values off the page."""
+    _fill(t)
+    queries = Queries(t)
+    for query in ("SELECT c, id FROM {t} WHERE id BETWEEN 100 AND 199 ORDER BY c, id",
+                  "SELECT id, s FROM {t} WHERE id < 150 AND k < 3 ORDER BY s DESC, id LIMIT 7, 5",
+                  "SELECT DISTINCT c FROM {t} WHERE id BETWEEN 100 AND 199 ORDER BY c",
+                  "SELECT DISTINCT s, k FROM {t} WHERE id BETWEEN 9 AND 400 ORDER BY k, s LIMIT 5",
+                  "SELECT COUNT(*), MAX(s) FROM (SELECT DISTINCT s FROM {t} WHERE id < 200 ORDER "
+                  "BY s) d",
+                  "SELECT o.id, (SELECT i.id + o.id FROM {t} i WHERE i.id < 90 ORDER BY i.at, i.id "
+                  "LIMIT 1) FROM {t} o WHERE o.id < 20"):
+        queries.check(query, False, says="sorted in batches")
+    for step in range(120):
+        if step == 60:
+            for table in ("ours", "theirs"):
+                t.run(f"ALTER TABLE {table} ADD COLUMN x INT NOT NULL DEFAULT 5, ALGORITHM=INSTANT",
+                      f"UPDATE {table} SET x = id, k = k WHERE id % 4 = 0")
+        low = t.random.randint(1, 2000)
+        where = (f"id BETWEEN {low} AND {low + t.random.choice((0, 10, 100, 600))} AND "
+                 f"{t.random.choice(('TRUE', 'TRUE', *_CONDITIONS))}")
+        limit = t.random.choice(("", "", " LIMIT 3", " LIMIT 5, 20", " LIMIT 1000"))
+        columns = t.random.choice(_DISTINCT)
+        if step % 2 == 0:
+            queries.check(f"SELECT DISTINCT {columns} FROM {{t}} WHERE {where} ORDER BY "
+                          f"{_directions(t.random, columns)}{limit}")
+        else:
+            queries.check(f"SELECT id, {columns} FROM {{t}} WHERE {where} ORDER BY "
+                          f"{_directions(t.random, columns)}, id{limit}")
+    print(f"{queries.pushed} of {queries.all} pushed")
+    t.true(queries.pushed * 2 > queries.all, f"{queries.pushed} of {queries.all} pushed")
+
+
+def test_small_ranges_that_are_left_to_the_sort(t):
+    _fill(t, 1500)
+    queries = Queries(t)
+    few = "id BETWEEN 100 AND 199"
+    for query in ("SELECT id FROM {t} ORDER BY price, id",
+                  f"SELECT SQL_CALC_FOUND_ROWS id FROM {{t}} WHERE {few} ORDER BY k, id LIMIT 3",
+                  "SELECT id FROM {t} WHERE id < 1400 ORDER BY price, id",
+                  f"SELECT DISTINCT f FROM {{t}} WHERE {few} ORDER BY f",
+                  f"SELECT DISTINCT k + 1 FROM {{t}} WHERE {few} ORDER BY 1",
+                  f"SELECT DISTINCT k, id FROM {{t}} WHERE {few} ORDER BY RAND(1) < 2, k, id",
+                  f"SELECT k, COUNT(*) n FROM {{t}} WHERE {few} GROUP BY k ORDER BY n, k"):
+        queries.check(query)
+        plan = _plan(queries.client, query.replace("{t}", "ours"))
+        t.true("sorted in batches" not in plan, query)
+
+
+def test_small_ranges_of_more_than_the_memory_for_them(t):
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run("SET cte_max_recursion_depth = 10000",
+              f"CREATE TABLE {table} (id INT PRIMARY KEY, g INT, v VARCHAR(4000)) ENGINE={engine}",
+              f"INSERT INTO {table} WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM "
+              "n WHERE i < 2000) SELECT i, i * 7919 % 401, CONCAT(i * 31 % 97, '-', REPEAT('x', "
+              "2000 + i % 900)) FROM n", f"ANALYZE TABLE {table}")
+    queries = Queries(t)
+    for what in ("id, g, LENGTH(v) FROM {t} WHERE id BETWEEN 100 AND 850 ORDER BY g, id",
+                 "id, g, LENGTH(v) FROM {t} WHERE id BETWEEN 100 AND 850 ORDER BY v DESC, id",
+                 "id, g, v FROM {t} WHERE id BETWEEN 100 AND 280 ORDER BY g, id LIMIT 170",
+                 "DISTINCT g FROM {t} WHERE id BETWEEN 100 AND 850 ORDER BY g DESC",
+                 "DISTINCT v, g FROM {t} WHERE id BETWEEN 100 AND 850 ORDER BY v, g"):
+        queries.check(f"SELECT {what}", False, says="sorted in batches")
