@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assertions.h"
+#include "base/full_fence.h"
 
 namespace rowan {
 namespace {
@@ -76,7 +77,7 @@ ReadRanges::IndexReads* ReadRanges::Find(const Shard& shard, IndexId index) {
 bool ReadRanges::AnyOfOthers(const SerialTxn& own, IndexId index) const {
   // After the leaf's latch: one of a reader without a latch, who notes first, and the writer sees
   // the other (VersionCursor::Get).
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  FullFence();
   const uint32_t count = CountOf(index).load(std::memory_order_acquire);
   return count > 1 || (count == 1 && !own.holdings.contains(index.value()));
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assertions.h"
+#include "base/full_fence.h"
 
 namespace rowan {
 
@@ -182,7 +183,7 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
   const bool unlatched = scan_.index->clustered && !scan_.locking();
   if (unlatched) {
     // The note before the leaf's version: a writer changes the leaf before it looks for notes.
-    if (scan_.txn->serial != nullptr) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (scan_.txn->serial != nullptr) FullFence();
     const std::optional<Status> got = snapshot_.TryGetUnlatched(key);
     if (got.has_value()) {
       const Status status = note_.Check(*got);

@@ -12,7 +12,6 @@
 // Thread safety: one thread.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
