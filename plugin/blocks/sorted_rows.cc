@@ -53,7 +53,8 @@ Status SortedRows::TryNext(TableCursor* reader, unsigned char* record) {
 
 /// A pass over the rows.
 Status SortedRows::Collect(TableCursor* reader, unsigned char* record) {
-  if (is_collected_) {
+  const bool is_first = !is_collected_;
+  if (!is_first) {
     block_.Restart();
     if (last_ != kNoSlot) free_.push_back(last_);
     last_ = order_.back();
@@ -63,14 +64,18 @@ Status SortedRows::Collect(TableCursor* reader, unsigned char* record) {
   }
   is_collected_ = has_more_ = false;
   arrivals_ = 0;
+  uint64_t examined = 0;
   for (;;) {
     const Status status = block_.NextBatch(
         reader, [this](Batch* batch, Selection* rows) { values_.Read(batch, rows); });
     if (status.Is(Code::kEndOfRange)) break;
     if (!status.ok()) return status;
+    examined += block_.size();
     if (const Status collected = CollectBatch(record); !collected.ok()) return collected;
   }
   Arrange();
+  // Those delivered count again, as those that a sort of the server reads.
+  if (is_first) BlockReader::CountExamined(examined);
   is_collected_ = true;
   next_ = 0;
   return Status::Ok();
