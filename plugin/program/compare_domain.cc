@@ -133,6 +133,13 @@ std::optional<CompareDomain> DomainOf(Item_func_in* item, const char** reason) {
   const auto has_result = [](Item_result result) {
     return [result](const Item* one) { return one->result_type() == result; };
   };
+  // One by one, the server compares integers by their bits: -1 is the greatest BIGINT UNSIGNED.
+  const Item* const value = arguments[0];
+  const bool by_bits =
+      item->m_const_array == nullptr && value->result_type() == INT_RESULT && !all([&](Item* one) {
+        return one->result_type() != INT_RESULT || one->unsigned_flag == value->unsigned_flag;
+      });
+  if (by_bits) return Refused(reason);
   if (all(has_result(INT_RESULT))) return CompareDomain{CompareAs::kIntegers};
   const bool are_exact = all([](const Item* one) {
     return one->result_type() == INT_RESULT || one->result_type() == DECIMAL_RESULT;

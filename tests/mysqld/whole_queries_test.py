@@ -387,3 +387,17 @@ def test_what_ends_early_reads_no_more(t):
     for query in ("SELECT u, SUM(big) FROM ours GROUP BY u LIMIT 1",
                   "SELECT k FROM ours o WHERE EXISTS (SELECT u, SUM(big) FROM ours GROUP BY u)"):
         t.true("aggregated in batches" not in _plan(client, query), query)
+
+
+def test_lists_that_the_server_compares_by_bits(t):
+    queries = Queries(t)
+    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, u BIGINT UNSIGNED, k BIGINT) "
+              f"ENGINE={engine}",
+              f"INSERT INTO {table} VALUES (1, 18446744073709551615, -1), (2, 5, 5), (3, NULL, 7)")
+    queries.client.execute("SET @less = -1")
+    for column in ("u", "u * 1", "k", "k + 0"):
+        for values in ("-1, 7.25, 0", "-1, 5", "18446744073709551615, 5.5", "-1, 5, @less"):
+            for word in ("IN", "NOT IN"):
+                queries.check("SELECT COUNT(*), SUM(id) FROM {t} WHERE "
+                              f"{column} {word} ({values})")
