@@ -57,6 +57,8 @@ def _queries(mode, texts, table="a", columns="t, b"):
 
 
 def _same(t, statements):
+    # InnoDB's rank counts the rows of its statistics, which while they are counted anew may be off.
+    t.client().execute("SET GLOBAL innodb_stats_auto_recalc = OFF")
     same_on_both(t, ";\n".join(statements))
 
 

@@ -136,7 +136,7 @@ TEST_F(BackupManifestTest, LinesOfLaterBuildsAreSkippedAndTheirVersionsRefused) 
   EXPECT_EQ(read.value().start, Lsn(7));
   EXPECT_EQ(read.value().spaces.at(SpaceId(5)), (BackupManifest::Space{3, 255}));
   ASSERT_TRUE(
-      WriteWholeFile(&files_, kPath, AsBytes(with_checksum("rowan-backup 3\n" + known))).ok());
+      WriteWholeFile(&files_, kPath, AsBytes(with_checksum("rowan-backup 4\n" + known))).ok());
   EXPECT_TRUE(Read().status().Is(Code::kNewerFormat));
   // The first version had no checksums.
   const std::string first = "rowan-backup 1\n" + known + "space 5 3\ncomplete\n";
