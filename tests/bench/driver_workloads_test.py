@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from driver_support import LIMIT_S, SMALL_SERVER, run
 
-from rowantools.bench import database, perf_stacks, result, ssb, ssb_data, targets
+from rowantools.bench import database, perf_stacks, result, scans, ssb, ssb_data, targets
 from rowantools.bench import tpcc_conditions
 from rowantools.bench.load import Load
 from rowantools.bench.mariadb_server import rocksdb_options
@@ -140,6 +140,27 @@ def test_answers_of_the_star_schema_are_compared():
     with tempfile.TemporaryDirectory() as folder:
         document = _measured(folder, "ssb", "--rows", "2000", wanted=("ms", "rows_read"))
         require_equal(len(document["tests"]), 13)
+
+
+def test_answers_of_whole_tables_are_compared():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "scans", "--rows", "1500", wanted=("ms", "rows_read"))
+        require_equal(len(document["tests"]), 11)
+        found = {one["test"]: one["facts"]["rows of the answer"] for one in document["runs"]}
+        require_equal({test: found[test] for test in ("groups-7", "tpch-q1", "first-10")},
+                      {"groups-7": 7, "tpch-q1": 3, "first-10": 10})
+
+
+def test_rows_that_are_copied_have_keys_of_their_own(monkeypatch):
+    (target,) = targets.parse_all(["rowan"])
+    monkeypatch.setattr(scans, "_GENERATED", 30)
+    with Servers(Conditions(buffer_pool_mib=64, redo_mib=64), [target]) as servers:
+        servers.attach(target)
+        database.create_database(target)
+        with database.connect(target) as connection:
+            scans.fill(connection, target, 100, lambda done, rows: None)
+            require_equal([int(value) for value in connection.execute(
+                "SELECT COUNT(*), MIN(id), MAX(id) FROM order_line")[0]], [100, 1, 100])
 
 
 def test_the_star_schema_queries_find_what_its_rows_hold():

@@ -65,6 +65,13 @@ def _tests(meaning):
                    "A,B")
 
 
+def _timed_queries(rows):
+    return (_option("--rows", number, None, rows),
+            _option("--limit", seconds, 60, "seconds of a query", "S"),
+            _flag("--instructions", "count them with valgrind instead of taking times (20k rows "
+                  "unless said otherwise)"))
+
+
 _DELAYS = _option("--delays", count_list, [0],
                   "microseconds that each sync takes longer, e.g. 0,1500", "US,US")
 
@@ -155,13 +162,13 @@ COMMANDS = (
                 _rows(100_000), _clients(4, "clients"), _time(10),
                 _flag("--exact", "instructions of one statement, counted by valgrind, in place of "
                       "perf's samples"))),
+    Command("scans", "queries that read a whole table: sums, groups, patterns, first rows, TPC-H's "
+            "Q1 and Q6; each answer compared between the sides", "scans.Scans", 4,
+            _timed_queries("rows of the table (default 1M)")),
     Command("ssb", "the 13 queries of the Star Schema benchmark, each answer compared between the "
-            "sides", "ssb.StarSchema", 4, (
-                _option("--rows", number, None, "order lines; the other tables grow with them "
-                        "(default 300k; 6M are scale 1)"),
-                _option("--limit", seconds, 60, "seconds of a query", "S"),
-                _flag("--instructions", "count them with valgrind instead of taking times (20k "
-                      "order lines unless said otherwise)"))),
+            "sides", "ssb.StarSchema", 4,
+            _timed_queries("order lines; the other tables grow with them (default 300k; 6M are "
+                           "scale 1)")),
     Command("instructions", "instructions a query of the microbenchmarks, counted by valgrind: "
             "exact where rates are noise", "instruction_counts.InstructionCounts", 3, (
                 _tests("ten of single statements"), _rows(10_000),
