@@ -388,7 +388,7 @@ MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
                   nullptr, nullptr, true);
 MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
                   "The engine evaluates conditions and aggregates on one table in batches of rows.",
-                  nullptr, nullptr, false);
+                  nullptr, nullptr, true);
 
 int RefuseValue(SYS_VAR*, Status status) {
   my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),

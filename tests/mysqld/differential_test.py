@@ -33,7 +33,7 @@ _FAILURES, _FAILURES_LONG = 1, 10  # then a run ends
 # InnoDB's own: see the end of docs/random_comparison.md.
 _SERVER_CRASHES = ("[InnoDB] Assertion failure: row0ins.cc:270:update->n_fields == 0",)
 # Only the server is killed, not the machine.
-_OPTIONS = ("--innodb-flush-log-at-trx-commit=2", "--loose-rowan-pushdown-blocks=ON")
+_OPTIONS = ("--innodb-flush-log-at-trx-commit=2",)
 pytestmark = pytest.mark.server(options=_OPTIONS)
 
 
