@@ -42,6 +42,8 @@ class BlockReader {
   // --- the batch ---
   /// Rows in all.
   [[nodiscard]] uint32_t size() const { return stored_.count; }
+  [[nodiscard]] const StoredRows& stored() const { return stored_; }
+  /// What programs made of them; nothing where all rows are aside.
   [[nodiscard]] const Batch& batch() const { return batch_; }
   /// Rows that pass.
   [[nodiscard]] const Selection& rows() const { return rows_; }

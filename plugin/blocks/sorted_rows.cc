@@ -123,7 +123,7 @@ void SortedRows::Offer(uint32_t slot, RowNumber row) {
     free_.push_back(slot);
     return;
   }
-  const StoredRows& stored = block_.batch().stored();
+  const StoredRows& stored = block_.stored();
   copies_.Keep(stored.keys[row], stored.values[row], {}, &slots_[slot].row);
   order_.push_back(slot);
   if (capacity_ == 0 && bytes() > kBytesMax) {

@@ -196,6 +196,8 @@ int ha_rowan::end_bulk_insert() {
 }
 
 void ha_rowan::print_error(int error, myf flags) {
+  // What interrupted the engine has been reported: the server's own evaluation of a condition.
+  if (error == HA_ERR_QUERY_INTERRUPTED && ha_thd()->is_error()) return;
   const bool duplicate = error == HA_ERR_FOUND_DUPP_KEY && duplicate_key_ < table->s->keys;
   const Table_ref* altered = ha_thd()->lex->query_tables;
   if (!duplicate_in_load_ || !duplicate || altered == nullptr)

@@ -126,8 +126,11 @@ std::optional<SortedRows::Order> ReadOrder(THD* thd, const SortedPlan& plan, Bat
     return std::nullopt;
   }
   // Of a row aside an item must give what programs would: not so of a day that is not in the month.
-  const bool readable = std::all_of(keys->begin(), keys->end(), [values](const SortKey& key) {
-    return key.item != nullptr && values->TypeOf(key.value).kind != ValueKind::kDate;
+  // The temporary table may take incomplete dates as zero, which are then no longer distinct.
+  const bool readable = std::all_of(keys->begin(), keys->end(), [&](const SortKey& key) {
+    const ValueKind kind = values->TypeOf(key.value).kind;
+    return key.item != nullptr && kind != ValueKind::kDate &&
+           (copies == nullptr || kind != ValueKind::kDatetime);
   });
   if (!readable) return std::nullopt;
   return SortedRows::Order{std::move(*keys), sort.limit, copies != nullptr};

@@ -119,6 +119,31 @@ def test_warnings_of_constants_are_those_of_the_server(t, twin):
     t.true(pushed * 2 > len(queries), f"{pushed} of {2 * len(queries)} pushed")
 
 
+def test_sorted_ranges_with_constants_that_warn(t, twin):
+    for query in ("id FROM n WHERE id < 10 AND id BETWEEN 1 AND '9x' ORDER BY v DESC",
+                  "DISTINCT k FROM n WHERE id < 60 AND v < '50x' ORDER BY k DESC",
+                  "id FROM n WHERE id < 60 AND v < '50x' ORDER BY k, id LIMIT 4"):
+        twin.pushed(f"SELECT {query}")
+    twin.run("PREPARE p FROM 'SELECT DISTINCT k, id FROM n WHERE id BETWEEN ? AND ? AND v < ? "
+             "ORDER BY k DESC, id'")
+    for low, high, most in (("1", "40", "30"), ("'10'", "'40x'", "'50x'"), ("5", "60", "NULL"),
+                            ("'7'", "'90'", "'60x'"), ("1", "20", "15.5")):
+        twin.run(f"SET @low = {low}, @high = {high}, @most = {most}")
+        twin.run("EXECUTE p USING @low, @high, @most")
+    twin.run("DEALLOCATE PREPARE p")
+
+
+def test_an_error_of_a_condition_is_the_only_one(t, twin):
+    for query in ("COUNT(*) FROM n WHERE big * big > 5", "k, SUM(v) FROM n WHERE big * big > 5 "
+                  "GROUP BY k", "id FROM n WHERE big * big > 5",
+                  "id, v FROM n WHERE big * big > 5 ORDER BY d LIMIT 3",
+                  "id FROM n WHERE id BETWEEN 190 AND 210 AND big * big > 5 ORDER BY v"):
+        if twin.run(f"SELECT {query}").error == 0:
+            raise Failure(f"no error: {query}")
+        twin.run("GET DIAGNOSTICS @conditions = NUMBER")
+        twin.run("SELECT @conditions")
+
+
 def test_what_a_constant_does_happens_as_in_the_server(t, twin):
     for constant in ("(@seen := 5)", "LAST_INSERT_ID(7)"):
         for first in ("v < 0", "v > 0"):
@@ -139,6 +164,9 @@ def test_incomplete_dates_are_warned_of_for_each_row(t, twin):
                       "k, day, YEAR(at), COUNT(*) FROM n GROUP BY k",
                       "MIN(day), MAX(at), COUNT(*) FROM n", "YEAR(day), SUM(v) FROM n GROUP BY 1"):
             twin.pushed(f"SELECT {query}")
+        for column in ("at", "day"):
+            twin.run(f"SELECT DISTINCT {column} FROM n WHERE id BETWEEN 990 AND 1100 "
+                     f"ORDER BY {column} DESC")
 
 
 def test_examined_rows_are_those_of_the_table(t, twin):
