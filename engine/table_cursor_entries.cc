@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "base/assertions.h"
+#include "btree/range_cutter.h"
+
 namespace rowan {
 
 Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
@@ -98,6 +101,29 @@ Status TableCursor::PutEntry(Bytes key, Bytes value, void* record) {
     filter_ = filter;
     return status;
   });
+}
+
+Result<std::unique_ptr<TableCursor>> TableCursor::NewHelper() {
+  ROWAN_CHECK(options_.mode == ReadMode::kSnapshot);
+  ROWAN_CHECK(session_->txn()->serial == nullptr);
+  // Opens the snapshot, if need be: from here on, reads leave the transaction as it is.
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+  auto helper = std::make_unique<TableCursor>(session_, table_, codec_, options_);
+  helper->OpenScan(index_);
+  if (const Status opened = helper->OpenCursor(); !opened.ok()) return opened;
+  return helper;
+}
+
+Status TableCursor::CutRange(const EntryRange& range, size_t most, std::vector<ByteBuffer>* ends,
+                             bool* done) {
+  RangeCutter cutter(&table_->index(index_)->tree, range.from, range.end);
+  *done = false;
+  for (size_t piece = 0; piece < most && !*done; ++piece) {
+    if (const Status status = cutter.Next(); !status.ok()) return status;
+    ends->emplace_back(cutter.end().begin(), cutter.end().end());
+    *done = cutter.done();
+  }
+  return Status::Ok();
 }
 
 }  // namespace rowan

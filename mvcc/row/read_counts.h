@@ -12,6 +12,14 @@ struct ReadCounts {
   uint64_t examined_bytes = 0;  ///< of keys and values copied from pages
   uint64_t unused_entries = 0;  ///< copied, never asked for
   uint64_t unused_bytes = 0;
+
+  ReadCounts& operator+=(const ReadCounts& other) {
+    examined_entries += other.examined_entries;
+    examined_bytes += other.examined_bytes;
+    unused_entries += other.unused_entries;
+    unused_bytes += other.unused_bytes;
+    return *this;
+  }
 };
 
 }  // namespace rowan

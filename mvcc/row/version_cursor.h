@@ -144,6 +144,8 @@ class VersionCursor {
   [[nodiscard]] bool HasCounts() const { return scan_.counts.examined_entries != 0; }
   /// What was read since the last call; of a scan that goes on, including the rest of its batch.
   ReadCounts TakeCounts() { return std::exchange(scan_.counts, {}); }
+  /// Of another cursor that read for this one.
+  void AddCounts(const ReadCounts& counts) { scan_.counts += counts; }
 
   /// READ COMMITTED: the row just read did not match; give its lock back.
   void UnlockCurrent();
