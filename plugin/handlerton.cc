@@ -35,6 +35,7 @@
 #include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/log_sink.h"
 #include "plugin/server/log_status.h"
+#include "plugin/server/scan_workers.h"
 #include "plugin/server/schema_plugins.h"
 #include "plugin/server/session_statement.h"
 #include "plugin/server/sql_functions.h"
@@ -150,6 +151,7 @@ Status StartEngine() {
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
   if (!given_up.empty()) LogWarning("{}", given_up);
+  StartScanWorkers(ParallelWorkersMax());
   ShowSettingsInForce();
   AccountMemory(MemoryUse::kBufferPool, g_engine->Figures().pool_bytes());
   AccountMemory(MemoryUse::kLogBuffer, g_engine->options().storage.log.buffer_bytes);
@@ -157,6 +159,7 @@ Status StartEngine() {
 }
 
 void StopEngine() {
+  StopScanWorkers();
   // A failure has been logged; the next start recovers.
   g_engine->Close(ShutdownLimitNanos()).Ignore();
   delete g_engine;

@@ -12,6 +12,25 @@ void BatchSource::Restart() {
   in_range_ = false;
   batch_ = {};
   taken_ = 0;
+  handed_ = 0;
+}
+
+void BatchSource::SetRanges(std::vector<RowPlan::Range> ranges) {
+  ranges_ = std::move(ranges);
+  Restart();
+}
+
+std::vector<RowPlan::Range> BatchSource::Rest() const {
+  std::vector<RowPlan::Range> rest;
+  if (in_range_ && handed_ != 0) {
+    RowPlan::Range& first = rest.emplace_back();
+    const Bytes last = keys_[handed_ - 1];
+    first.from.assign(last.begin(), last.end());
+    first.from.push_back(std::byte{0});  // the least key behind it; no second one like it is seen
+    first.end = ranges_[next_range_ - 1].end;
+  }
+  rest.insert(rest.end(), ranges_.begin() + static_cast<ptrdiff_t>(next_range_), ranges_.end());
+  return rest;
 }
 
 Status BatchSource::Advance(TableCursor* reader) {
@@ -39,6 +58,7 @@ Status BatchSource::Next(TableCursor* reader, StoredRows* rows) {
     values_[i] = batch_.ValueOf(taken_ + i);
   }
   taken_ += count;
+  handed_ = static_cast<uint32_t>(count);
   *rows = {keys_.data(), values_.data(), static_cast<uint32_t>(count)};
   return Status::Ok();
 }

@@ -20,18 +20,23 @@ class BatchSource {
       : ranges_(std::move(ranges)), first_batch_(first_batch) {}
 
   void Restart();
+  /// Of a scan that is read in pieces: reads these from now on, from the first one's start.
+  void SetRanges(std::vector<RowPlan::Range> ranges);
+  /// What is left behind the rows that were handed out last.
+  [[nodiscard]] std::vector<RowPlan::Range> Rest() const;
   /// The next rows, at least one. They stay until the next call. kEndOfRange.
   Status Next(TableCursor* reader, StoredRows* rows);
 
  private:
   Status Advance(TableCursor* reader);
 
-  const std::vector<RowPlan::Range> ranges_;
+  std::vector<RowPlan::Range> ranges_;
   const size_t first_batch_;
   size_t next_range_ = 0;
   bool in_range_ = false;
   EntryBatch batch_;
-  size_t taken_ = 0;  ///< of the batch
+  size_t taken_ = 0;     ///< of the batch
+  uint32_t handed_ = 0;  ///< rows handed out last
   std::array<Bytes, kBatchRowsMax> keys_;
   std::array<Bytes, kBatchRowsMax> values_;
 };

@@ -12,17 +12,45 @@
 #include "base/counters.h"
 
 namespace rowan {
+namespace {
+
+/// More than any leaf holds.
+constexpr size_t kWholeLeaves = 16384;
+
+}  // namespace
 
 BlockReader::BlockReader(BlockPlan plan, size_t first_batch)
-    : plan_(std::move(plan)),
-      source_(std::move(plan_.ranges), first_batch),
-      batch_(*plan_.values) {}
+    : plan_(std::make_shared<BlockPlan>(std::move(plan))),
+      source_(plan_->ranges, first_batch),
+      batch_(*plan_->values) {}
+
+BlockReader::BlockReader(const BlockReader* prepared)
+    : plan_(prepared->plan_),
+      source_({}, kWholeLeaves),
+      batch_(*plan_->values),
+      begun_(true),
+      is_usable_(true) {}
 
 void BlockReader::Restart() {
-  source_.Restart();
+  SetRanges(plan_->ranges);
   begun_ = false;
+}
+
+void BlockReader::SetRanges(std::vector<RowPlan::Range> ranges) {
+  source_.SetRanges(std::move(ranges));
   rows_.Clear();
   aside_.clear();
+  stored_ = {};
+}
+
+bool BlockReader::Prepare() {
+  if (!std::exchange(begun_, true)) is_usable_ = plan_->values->Prepare();
+  return is_usable_;
+}
+
+std::string BlockReader::description() const {
+  const std::string helpers = std::to_string(plan_->helpers);
+  return (plan_->helpers == 0 ? "" : " by up to " + helpers + " workers") + plan_->description;
 }
 
 Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
@@ -30,15 +58,14 @@ Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
   aside_.clear();
   rows_.Clear();
   if (const Status status = source_.Next(reader_, &stored_); !status.ok()) return status;
-  // Not before there is a row: evaluation takes time.
-  if (!std::exchange(begun_, true)) is_usable_ = plan_.values->Prepare();
   AddCounter(Counter::kBlockRowsExamined, stored_.count);
-  if (!is_usable_) {
+  // Not before there is a row: evaluation takes time.
+  if (!Prepare()) {
     for (uint32_t i = 0; i < stored_.count; ++i) aside_.push_back(static_cast<RowNumber>(i));
     return Status::Ok();
   }
   batch_.Start(stored_, &rows_);
-  if (plan_.filter != nullptr) plan_.filter->Run(&batch_, &rows_);
+  if (plan_->filter != nullptr) plan_->filter->Run(&batch_, &rows_);
   read_values(&batch_, &rows_);
   batch_.aside().ForEach([this](RowNumber row) { aside_.push_back(row); });
   return Status::Ok();
@@ -52,9 +79,10 @@ Status BlockReader::Put(RowNumber row, unsigned char* record) {
   return reader_->PutEntry(stored_.keys[row], stored_.values[row], record);
 }
 
-Status BlockReader::PutIfPasses(RowNumber row, unsigned char* record) {
-  if (const Status put = Put(row, record); !put.ok()) return put;
-  const bool passes = plan_.condition == nullptr || plan_.condition->val_int() != 0;
+Status BlockReader::PutIfPasses(TableCursor* reader, const StoredRow& row,
+                                unsigned char* record) const {
+  if (const Status put = reader->PutEntry(row.key, row.value, record); !put.ok()) return put;
+  const bool passes = plan_->condition == nullptr || plan_->condition->val_int() != 0;
   if (current_thd->is_error()) return Status(Code::kInterrupted);
   return passes ? Status::Ok() : Status(Code::kNotFound);
 }

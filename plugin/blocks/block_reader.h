@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BlockReader: the rows of a block's table in batches, filtered. A row that the programs leave to
 // the server (plugin/program/batch.h) is aside: its condition is evaluated by the server.
-// Thread safety: one thread.
+// Thread safety: one thread; those that share a plan once it is prepared, one each. What touches
+// the server (Prepare, CountExamined, Put...) is the session's.
 #pragma once
 
 #include <memory>
@@ -23,14 +24,22 @@ struct BlockPlan {
   Item* condition = nullptr;              ///< the same, for rows that are left to the server
   std::vector<RowPlan::Range> ranges;
   std::string description;  ///< for EXPLAIN: the condition
+  uint32_t helpers = 0;     ///< threads that may help to read (piece_scan.h)
 };
 
 class BlockReader {
  public:
   /// `first_batch`: how many rows the first batch may have.
   BlockReader(BlockPlan plan, size_t first_batch);
+  /// Another one by the same plan, for pieces. REQUIRES: the plan is prepared and usable.
+  explicit BlockReader(const BlockReader* prepared);
 
   void Restart();
+  /// Before the first batch, or at it. False: the programs cannot be used in this execution.
+  bool Prepare();
+  /// See BatchSource.
+  void SetRanges(std::vector<RowPlan::Range> ranges);
+  [[nodiscard]] std::vector<RowPlan::Range> Rest() const { return source_.Rest(); }
   /// `read_values`: reads further values of the rows that pass, and may put some aside.
   using ReadValues = FunctionRef<void(Batch* batch, Selection* rows)>;
   /// kEndOfRange.
@@ -52,14 +61,24 @@ class BlockReader {
   /// Puts a row into the record. kNotFound: there is none.
   Status Put(RowNumber row, unsigned char* record);
   /// The same for one that is aside. kNotFound: it does not pass.
-  Status PutIfPasses(RowNumber row, unsigned char* record);
+  Status PutIfPasses(RowNumber row, unsigned char* record) {
+    return PutIfPasses(reader_, {stored_.keys[row], stored_.values[row]}, record);
+  }
+  /// The same of a row that was kept.
+  struct StoredRow {
+    Bytes key;
+    Bytes value;
+  };
+  Status PutIfPasses(TableCursor* reader, const StoredRow& row, unsigned char* record) const;
 
-  [[nodiscard]] const BatchPlan& values() const { return *plan_.values; }
-  [[nodiscard]] bool has_filter() const { return plan_.filter != nullptr; }
-  [[nodiscard]] const std::string& description() const { return plan_.description; }
+  [[nodiscard]] const BatchPlan& values() const { return *plan_->values; }
+  [[nodiscard]] const BlockPlan& plan() const { return *plan_; }
+  [[nodiscard]] bool has_filter() const { return plan_->filter != nullptr; }
+  /// For EXPLAIN: by whom the rows are read, and which.
+  [[nodiscard]] std::string description() const;
 
  private:
-  BlockPlan plan_;
+  const std::shared_ptr<const BlockPlan> plan_;
   BatchSource source_;
   Batch batch_;
   TableCursor* reader_ = nullptr;

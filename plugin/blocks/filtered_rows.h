@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // FilteredRows: the rows of a table that meet the condition of the block, in the order of the scan,
-// maybe without some that are not needed. Thread safety: one thread.
+// maybe without some that are not needed. Of a large scan, other threads may read a part
+// (filtered_pieces.h). Thread safety: one thread.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "plugin/blocks/block_reader.h"
+#include "plugin/blocks/filtered_pieces.h"
 #include "plugin/blocks/row_reduction.h"
 #include "plugin/handler/block_rows.h"
 
@@ -23,14 +25,26 @@ class FilteredRows final : public BlockRows {
 
  private:
   Status TryNext(TableCursor* reader, unsigned char* record);
-  Status Deliver(RowNumber row);
+  Status NextAlone(TableCursor* reader, unsigned char* record);
+  Status NextOfPieces(TableCursor* reader, unsigned char* record);
+  Status OpenPieces(TableCursor* reader);
+  void ReadAlone(std::vector<RowPlan::Range> ranges);
+  [[nodiscard]] bool MayAskForHelp() const;
+  /// Up to the row with this number, which is delivered, among those of the batch or piece.
+  void CountUpTo(uint64_t number);
+  /// The batch or piece is over, which has so many rows.
+  void CountRest(uint64_t rows);
   Status NextBatch(TableCursor* reader);
 
   BlockReader block_;
   const std::unique_ptr<RowReduction> reduction_;
-  size_t row_at_ = 0;    ///< the next one of the batch's rows
-  size_t aside_at_ = 0;  ///< the next one of those aside
-  size_t counted_ = 0;   ///< of the batch's rows, as examined
+  std::unique_ptr<FilteredPieces> pieces_;  ///< null: `block_` reads what is left
+  bool in_pieces_ = false;                  ///< not in what they leave to `block_`
+  bool has_asked_ = false;                  ///< for help
+  uint64_t rows_alone_ = 0;                 ///< read before that
+  size_t row_at_ = 0;                       ///< the next one of the batch's rows
+  size_t aside_at_ = 0;                     ///< the next one of those aside
+  uint64_t counted_ = 0;                    ///< of the batch's or piece's rows, as examined
 };
 
 }  // namespace rowan

@@ -16,7 +16,7 @@ constexpr size_t kBytesMax = size_t{16} << 20;
 }  // namespace
 
 FirstOfOrder::FirstOfOrder(const BatchPlan& plan, const std::vector<SortKey>& keys, uint32_t count)
-    : count_(count), values_(plan, keys) {}
+    : plan_(plan), keys_(keys), count_(count), values_(plan, keys) {}
 
 void FirstOfOrder::Restart() {
   values_.Clear();

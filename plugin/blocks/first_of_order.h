@@ -4,6 +4,7 @@
 // scan before it. Thread safety: one thread.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,14 @@ class FirstOfOrder final : public RowReduction {
   /// Most rows wanted. A heap of more does not stay in the processor's caches.
   static constexpr uint32_t kCountMax = 16384;
 
-  /// `count`: rows wanted, from 1 to kCountMax.
+  /// `plan` outlives it. `count`: rows wanted, from 1 to kCountMax.
   FirstOfOrder(const BatchPlan& plan, const std::vector<SortKey>& keys, uint32_t count);
 
   void Restart() override;
   void Reduce(Batch* batch, Selection* rows) override;
+  [[nodiscard]] std::unique_ptr<RowReduction> MakeAnother() const override {
+    return std::make_unique<FirstOfOrder>(plan_, keys_, count_);
+  }
   [[nodiscard]] std::string description() const override {
     return ", first " + std::to_string(count_) + " kept in batches";
   }
@@ -37,6 +41,8 @@ class FirstOfOrder final : public RowReduction {
   [[nodiscard]] bool IsBefore(uint32_t slot, uint32_t other) const;
   [[nodiscard]] bool IsBefore(RowNumber row, uint32_t slot) const;
 
+  const BatchPlan& plan_;
+  const std::vector<SortKey> keys_;
   const uint32_t count_;
   SortValues values_;           ///< by slot
   std::vector<Slot> slots_;     ///< at most `count_`

@@ -19,12 +19,18 @@ constexpr size_t kFirstBatchOfGroups = 16384;
 
 GroupedRows::GroupedRows(BlockPlan plan, std::vector<ValueId> keys,
                          std::vector<Aggregate> aggregates)
-    : block_(std::move(plan), kFirstBatchOfGroups),
-      states_(std::move(keys), std::move(aggregates)) {}
+    : keys_(std::move(keys)),
+      aggregates_(std::move(aggregates)),
+      block_(std::move(plan), kFirstBatchOfGroups),
+      states_(keys_, aggregates_),
+      shown_(&states_) {}
 
 void GroupedRows::Restart() {
   block_.Restart();
   states_.Clear();
+  pieces_.reset();
+  shown_ = &states_;
+  has_begun_ = false;
   row_at_ = aside_at_ = 0;
   uncounted_ = 0;
   at_end_ = delivers_groups_ = delivers_aside_ = is_group_ = false;
@@ -36,7 +42,39 @@ Status GroupedRows::Next(TableCursor* reader, unsigned char* record) {
   return OrOutOfMemory([this] { return TryNext(); });
 }
 
+/// If others may help.
+Status GroupedRows::OpenPieces() {
+  if (block_.plan().helpers == 0 || !block_.Prepare()) return Status::Ok();
+  pieces_ = std::make_unique<GroupedPieces>(block_, keys_, aggregates_);
+  return pieces_->Open(reader_, block_.plan().ranges);
+}
+
+Status GroupedRows::NextOfPieces() {
+  for (;;) {
+    GroupedPieces::Part part;
+    while (!pieces_->Next(&part)) {
+      if (const Status status = pieces_->ReadOn(reader_); !status.ok()) return status;
+      BlockReader::CountExamined(pieces_->rows_read() - pieces_->parts());
+    }
+    is_group_ = !part.is_row;
+    if (is_group_) {
+      shown_ = part.states;
+      group_ = part.group;
+      AddCounter(Counter::kBlockGroups);
+      return ShowFirst();
+    }
+    const Status judged = block_.PutIfPasses(reader_, part.row, record_);
+    if (judged.ok()) AddCounter(Counter::kBlockRowsAside);
+    if (!judged.Is(Code::kNotFound)) return judged;
+    BlockReader::CountExamined(1);
+  }
+}
+
 Status GroupedRows::TryNext() {
+  if (!std::exchange(has_begun_, true)) {
+    if (const Status opened = OpenPieces(); !opened.ok()) return opened;
+  }
+  if (pieces_ != nullptr) return NextOfPieces();
   for (;;) {
     if (delivers_groups_ && next_group_ < states_.size()) {
       group_ = next_group_++;
@@ -108,10 +146,10 @@ Status GroupedRows::GoOnInBatch() {
 
 Status GroupedRows::ShowExtreme(size_t aggregate) { return Show(StateOf(aggregate).extreme); }
 
-Status GroupedRows::ShowFirst() { return Show(states_.FirstOf(group_)); }
+Status GroupedRows::ShowFirst() { return Show(shown_->FirstOf(group_)); }
 
 Status GroupedRows::Show(const RowCopy& row) {
-  return reader_->PutEntry(states_.copies().KeyOf(row), states_.copies().ValueOf(row), record_);
+  return reader_->PutEntry(shown_->copies().KeyOf(row), shown_->copies().ValueOf(row), record_);
 }
 
 }  // namespace rowan

@@ -6,14 +6,17 @@
 // together: it may get several parts of one group.
 //
 // Memory is bounded: too many groups are delivered before the scan is at its end.
+// Of a large scan, other threads may read a part (grouped_pieces.h).
 // Thread safety: one thread.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plugin/blocks/block_reader.h"
 #include "plugin/blocks/group_states.h"
+#include "plugin/blocks/grouped_pieces.h"
 #include "plugin/handler/block_rows.h"
 
 namespace rowan {
@@ -32,7 +35,7 @@ class GroupedRows final : public BlockRows {
   /// It is a group; if not, a row.
   [[nodiscard]] bool is_group() const { return is_group_; }
   [[nodiscard]] const AggregateState& StateOf(size_t aggregate) const {
-    return states_.StateOf(group_, aggregate);
+    return shown_->StateOf(group_, aggregate);
   }
   /// Digits after the point of a sum.
   [[nodiscard]] uint32_t ScaleOf(const Aggregate& aggregate) const {
@@ -45,6 +48,8 @@ class GroupedRows final : public BlockRows {
 
  private:
   Status TryNext();
+  Status OpenPieces();
+  Status NextOfPieces();
   Status GoOn();
   Status GoOnInBatch();
   [[nodiscard]] bool BatchIsDone() const {
@@ -54,10 +59,15 @@ class GroupedRows final : public BlockRows {
   void StartDelivery();
   void CountExamined();
 
+  const std::vector<ValueId> keys_;
+  const std::vector<Aggregate> aggregates_;
   BlockReader block_;
   GroupStates states_;
+  std::unique_ptr<GroupedPieces> pieces_;  ///< instead of `states_`; null: read by one thread
+  const GroupStates* shown_ = nullptr;     ///< those of the group
   TableCursor* reader_ = nullptr;
   unsigned char* record_ = nullptr;
+  bool has_begun_ = false;
   bool at_end_ = false;
   size_t row_at_ = 0;     ///< the next one of the batch's rows
   size_t aside_at_ = 0;   ///< the next one of those aside

@@ -4,6 +4,7 @@
 // Thread safety: one thread.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "plugin/program/batch.h"
@@ -21,6 +22,8 @@ class RowReduction {
   virtual void Restart() = 0;
   /// Of the next batch; may put some aside.
   virtual void Reduce(Batch* batch, Selection* rows) = 0;
+  /// Another one, which has met no row, for a thread that reads other rows of the same scan.
+  [[nodiscard]] virtual std::unique_ptr<RowReduction> MakeAnother() const = 0;
   /// For EXPLAIN.
   [[nodiscard]] virtual std::string description() const = 0;
 };

@@ -16,6 +16,7 @@
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/handler/key_bounds.h"
 #include "plugin/handler/key_read.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 namespace {
@@ -106,6 +107,7 @@ Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* 
     plan.filter = FilterProgram::Compile(plan.condition, plan.values.get(), &reason);
     if (plan.filter == nullptr) return Counter::kBlocksLeftByCondition;
   }
+  plan.helpers = ParallelWorkers(thd, access->scan->num_output_rows());
   if (thd->lex->is_explain()) plan.description = Describe(thd, plan.condition);
   return Counter::kCount;
 }

@@ -170,6 +170,7 @@ bool PushOrderedRange(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   if (!HasAllColumns(*file, access)) return false;
   const std::optional<SortedRows::Order> order = ReadOrder(thd, plan, access.plan.values.get());
   if (!order.has_value()) return false;
+  access.plan.helpers = 0;  // few rows
   ReadInBatches(access, file, std::make_unique<SortedRows>(std::move(access.plan), *order));
   TakeOutSort(plan, join);
   return true;

@@ -247,6 +247,12 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
     AddCounter(obstacle);
     return false;
   }
+  // Groups in the order of an index come one after the other.
+  const bool in_order =
+      aggregation->type == AccessPath::AGGREGATE && join->query_block->is_explicitly_grouped();
+  if (in_order || !GroupedPieces::IsPossible(*access.plan.values, recogniser.aggregates())) {
+    access.plan.helpers = 0;
+  }
   auto rows = std::make_unique<GroupedRows>(std::move(access.plan), recogniser.keys(),
                                             recogniser.aggregates());
   if (!StandIn(thd, *join, recogniser.aggregates(), rows.get())) return false;

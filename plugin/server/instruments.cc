@@ -44,6 +44,7 @@ BackgroundThread g_threads[] = {
     {"io", "io"},
     {"housekeep", "housekeeping"},
     {"ddl-", "ddl"},
+    {"scan-", "scan"},
     {"", "background"},
 };
 

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "plugin/server/commit_latency.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/scan_workers.h"
 #include "plugin/server/thd_context.h"
 
 namespace rowan {
@@ -50,6 +51,9 @@ struct Gauges {
   long long row_locks;
   long long row_lock_memory_bytes;
   long long stopped;
+  long long parallel_scans;
+  long long parallel_pieces;
+  long long parallel_pieces_of_workers;
   long long open_files;
   long long open_files_max;
   double log_syncs_per_commit;
@@ -101,6 +105,10 @@ void ReadGauges() {
   g_gauges.stopped = figures.stopped ? 1 : 0;
   g_gauges.open_files = static_cast<long long>(figures.open_files);
   g_gauges.open_files_max = static_cast<long long>(figures.open_files_max);
+  const ParallelFigures parallel = ReadParallelFigures();
+  g_gauges.parallel_scans = static_cast<long long>(parallel.scans);
+  g_gauges.parallel_pieces = static_cast<long long>(parallel.pieces);
+  g_gauges.parallel_pieces_of_workers = static_cast<long long>(parallel.pieces_of_workers);
   const uint64_t commits = ReadCounter(Counter::kCommits);
   const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
   g_gauges.log_syncs_per_commit = Ratio(syncs, commits);
@@ -144,6 +152,9 @@ SHOW_VAR g_gauge_variables[] = {
     Number("row_locks", &g_gauges.row_locks),
     Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
     Number("stopped", &g_gauges.stopped),
+    Number("parallel_scans", &g_gauges.parallel_scans),
+    Number("parallel_pieces", &g_gauges.parallel_pieces),
+    Number("parallel_pieces_of_workers", &g_gauges.parallel_pieces_of_workers),
     Number("open_files", &g_gauges.open_files),
     Number("open_files_max", &g_gauges.open_files_max),
     Fraction("log_syncs_per_commit", &g_gauges.log_syncs_per_commit),

@@ -10,9 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "my_sys.h"
 #include "mysql/plugin.h"
-#include "mysqld_error.h"
 #include "sql/mysqld.h"
 #include "typelib.h"
 
@@ -23,6 +21,8 @@
 #include "plugin/server/binlog_carrier.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
+#include "plugin/server/scan_workers.h"
+#include "plugin/server/variable_changes.h"
 
 // Settings of the built-in InnoDB that apply to row locks of both engines.
 std::chrono::seconds thd_lock_wait_timeout(THD* thd);
@@ -47,6 +47,7 @@ unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
 unsigned long long g_max_purge_lag;
 unsigned int g_page_cleaners;
+unsigned int g_parallel_workers_max;
 unsigned int g_force_recovery;
 /// Its levels; each does what those below it do. docs/force_recovery.md
 constexpr unsigned int kForceReadable = 1;
@@ -107,10 +108,6 @@ DoublewriteMode DoublewriteFromIndex(unsigned long index) {
 IoBackend IoBackendFromIndex(unsigned long index) { return static_cast<IoBackend>(index); }
 static_assert(static_cast<int>(IoBackend::kThreads) == 3);
 
-// --- changing a variable while the server runs ---
-// `apply` acts on the engine; the check function runs it so that SET can fail, the update function
-// again for SET ... = DEFAULT, which is not checked.
-
 MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
                   "At REPEATABLE READ, locking or changing a row that was changed after the "
                   "transaction's snapshot was taken fails with error 1213 and rolls the "
@@ -123,70 +120,6 @@ MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
                   "waiting; a transaction that could contradict others fails with error 1213, at "
                   "the latest at COMMIT. From the next transaction on.",
                   nullptr, nullptr, 0, &g_serializable_types);
-
-/// Raises the client error for a refused value.
-int RefuseValue(SYS_VAR* variable, Status status);
-
-template <typename T, Status (*apply)(T)>
-void UpdateTo(THD*, SYS_VAR*, void* target, const void* wanted) {
-  const T value = *static_cast<const T*>(wanted);
-  if (value != *static_cast<T*>(target)) {
-    const Status status = apply(value);
-    if (!status.ok()) {
-      LogWarning("A system variable keeps its value: {}.", status.message());
-      return;
-    }
-  }
-  *static_cast<T*>(target) = value;
-}
-
-template <typename T, const auto& limits, Status (*apply)(T)>
-int CheckNumber(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  long long number = 0;
-  if (value->val_int(value, &number) != 0) {
-    return RefuseValue(variable, Status(Code::kInvalidArgument, "it is not a number"));
-  }
-  if (number < 0 || static_cast<unsigned long long>(number) < limits.least ||
-      static_cast<unsigned long long>(number) > limits.greatest) {
-    return RefuseValue(variable, Status(Code::kInvalidArgument, "the value is out of range"));
-  }
-  const Status status = apply(static_cast<T>(number));
-  if (!status.ok()) return RefuseValue(variable, status);
-  *static_cast<T*>(wanted) = static_cast<T>(number);
-  return 0;
-}
-
-/// Name or number of an enumeration value; false if it is neither.
-bool EnumIndex(st_mysql_value* value, const TYPELIB& types, unsigned long* index) {
-  if (value->value_type(value) == MYSQL_VALUE_TYPE_STRING) {
-    char buffer[64];
-    int length = sizeof(buffer);
-    const char* text = value->val_str(value, buffer, &length);
-    if (text == nullptr) return false;
-    const int found = find_type(std::string(text, static_cast<size_t>(length)).c_str(), &types,
-                                FIND_TYPE_NO_PREFIX);
-    if (found <= 0) return false;
-    *index = static_cast<unsigned long>(found - 1);
-    return true;
-  }
-  long long number = 0;
-  if (value->val_int(value, &number) != 0 || number < 0) return false;
-  if (static_cast<size_t>(number) >= types.count) return false;
-  *index = static_cast<unsigned long>(number);
-  return true;
-}
-
-template <const TYPELIB* types, Status (*apply)(unsigned long)>
-int CheckEnum(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  unsigned long index = 0;
-  if (!EnumIndex(value, *types, &index)) {
-    return RefuseValue(variable, Status(Code::kInvalidArgument, "it is none of the known names"));
-  }
-  const Status status = apply(index);
-  if (!status.ok()) return RefuseValue(variable, status);
-  *static_cast<unsigned long*>(wanted) = index;
-  return 0;
-}
 
 Status ApplyBufferPool(unsigned long long bytes) {
   Status status = g_engine->SetBufferPoolBytes(bytes);
@@ -212,6 +145,10 @@ int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value*
 Status ApplyScrubRate(unsigned long long bytes_per_second) {
   g_engine->SetScrubRate(bytes_per_second);
   return Status::Ok();
+}
+void UpdateScanWorkers(THD*, SYS_VAR*, void* target, const void* wanted) {
+  SetScanWorkersMax(*static_cast<const unsigned int*>(wanted));
+  *static_cast<unsigned int*>(target) = ScanWorkersMax();
 }
 Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
@@ -389,12 +326,19 @@ MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
 MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
                   "The engine evaluates conditions and aggregates on one table in batches of rows.",
                   nullptr, nullptr, true);
-
-int RefuseValue(SYS_VAR*, Status status) {
-  my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
-                  status.message());
-  return 1;
-}
+MYSQL_SYSVAR_UINT(parallel_workers_max, g_parallel_workers_max, PLUGIN_VAR_RQCMDARG,
+                  "Threads that help all sessions with scans evaluated in batches. By default as "
+                  "many as there are processors, at most 8. 0: none.",
+                  nullptr, UpdateScanWorkers, kScanWorkersByProcessors, 0, kScanWorkersByProcessors,
+                  0);
+MYSQL_THDVAR_UINT(parallel_workers, PLUGIN_VAR_RQCMDARG,
+                  "Threads of rowan_parallel_workers_max that may help with one scan, as far as "
+                  "they are free. 0: none.",
+                  nullptr, nullptr, 4, 0, WorkerPool::kThreadsMax, 0);
+MYSQL_THDVAR_ULONGLONG(parallel_rows_min, PLUGIN_VAR_RQCMDARG,
+                       "They help with scans for which the optimizer expects at least so many "
+                       "rows.",
+                       nullptr, nullptr, 100'000, 0, ULLONG_MAX, 0);
 
 }  // namespace
 
@@ -426,6 +370,9 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(snapshot_isolation),
                                  MYSQL_SYSVAR(pushdown_groupwise),
                                  MYSQL_SYSVAR(pushdown_blocks),
+                                 MYSQL_SYSVAR(parallel_workers_max),
+                                 MYSQL_SYSVAR(parallel_workers),
+                                 MYSQL_SYSVAR(parallel_rows_min),
                                  MYSQL_SYSVAR(serializable),
                                  MYSQL_SYSVAR(scrub_bytes_per_second),
                                  nullptr};
@@ -471,6 +418,10 @@ bool OptimisticSerializable(THD* thd) { return THDVAR(thd, serializable) == 1; }
 bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
 bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
 bool PushdownBlocks(THD* thd) { return THDVAR(thd, pushdown_blocks); }
+uint32_t ParallelWorkers(THD* thd, double rows) {
+  if (rows < static_cast<double>(THDVAR(thd, parallel_rows_min))) return 0;
+  return std::min(THDVAR(thd, parallel_workers), ScanWorkersMax());
+}
 uint32_t LockWaitTimeoutSeconds(THD* thd) {
   const uint32_t own = THDVAR(thd, lock_wait_timeout);
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());
@@ -479,6 +430,7 @@ uint32_t DdlThreads(THD* thd) {
   const uint32_t wanted = THDVAR(thd, ddl_threads);
   return wanted != 0 ? wanted : std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
 }
+uint32_t ParallelWorkersMax() { return g_parallel_workers_max; }
 bool RollbackOnTimeout() { return row_rollback_on_timeout; }
 uint64_t OnlineAlterLogBytesMax() { return g_online_alter_log_max_size; }
 uint64_t ShutdownLimitNanos() {
@@ -494,6 +446,7 @@ void ShowSettingsInForce() {
   g_log_buffer_size = g_engine->options().storage.log.buffer_bytes;
   g_page_size = g_engine->options().storage.page_size_bytes;
   g_buffer_pool_size = PoolBytesInForce();
+  g_parallel_workers_max = ScanWorkersMax();
 }
 uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
 

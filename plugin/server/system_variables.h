@@ -34,6 +34,10 @@ bool SnapshotIsolation(THD* thd);
 bool PushdownGroupwise(THD* thd);
 /// rowan_pushdown_blocks.
 bool PushdownBlocks(THD* thd);
+/// How many threads may help a scan for which so many rows are expected (scan_workers.h).
+uint32_t ParallelWorkers(THD* thd, double rows);
+/// rowan_parallel_workers_max, for StartScanWorkers.
+uint32_t ParallelWorkersMax();
 /// The session's rowan_lock_wait_timeout, or innodb_lock_wait_timeout where that is 0.
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 /// innodb_rollback_on_timeout.
