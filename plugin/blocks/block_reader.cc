@@ -49,8 +49,12 @@ bool BlockReader::Prepare() {
 }
 
 std::string BlockReader::description() const {
-  const std::string helpers = std::to_string(plan_->helpers);
-  return (plan_->helpers == 0 ? "" : " by up to " + helpers + " workers") + plan_->description;
+  std::string text;
+  if (plan_->helpers != 0) text = " by up to " + std::to_string(plan_->helpers) + " workers";
+  if (plan_->condition == nullptr) return text;
+  String condition;
+  plan_->condition->print(current_thd, &condition, QT_ORDINARY);
+  return text + ", with condition: " + std::string(condition.ptr(), condition.length());
 }
 
 Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {

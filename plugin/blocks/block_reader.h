@@ -23,7 +23,6 @@ struct BlockPlan {
   std::unique_ptr<FilterProgram> filter;  ///< null: all rows pass
   Item* condition = nullptr;              ///< the same, for rows that are left to the server
   std::vector<RowPlan::Range> ranges;
-  std::string description;  ///< for EXPLAIN: the condition
   uint32_t helpers = 0;     ///< threads that may help to read (piece_scan.h)
 };
 
@@ -74,7 +73,7 @@ class BlockReader {
   [[nodiscard]] const BatchPlan& values() const { return *plan_->values; }
   [[nodiscard]] const BlockPlan& plan() const { return *plan_; }
   [[nodiscard]] bool has_filter() const { return plan_->filter != nullptr; }
-  /// For EXPLAIN: by whom the rows are read, and which.
+  /// For EXPLAIN, of this session or another one: by whom the rows are read, and which.
   [[nodiscard]] std::string description() const;
 
  private:

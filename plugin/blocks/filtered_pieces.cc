@@ -62,7 +62,7 @@ Status FilteredPieces::ReadPiece(size_t strand, size_t number) {
 }
 
 void FilteredPieces::KeepRows(const BlockReader& block, Piece* piece) {
-  const StoredRows& stored = block.batch().stored();
+  const StoredRows& stored = block.stored();
   const auto keep = [&](RowNumber row, bool is_aside) {
     Kept& kept = piece->kept.emplace_back();
     kept.number = piece->rows_read + row;

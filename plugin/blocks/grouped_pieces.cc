@@ -92,7 +92,7 @@ void GroupedPieces::AddBatch(const BlockReader& block, Place place, Strand* stra
     const RowNumber* const stop = std::lower_bound(first, rows.end(), aside);
     AddRows(block, {first, stop}, place, strand);
     first = stop;
-    const StoredRows& stored = block.batch().stored();
+    const StoredRows& stored = block.stored();
     place.is_row = true;
     strand->rows.Keep(stored.keys[aside], stored.values[aside], {},
                       &strand->places.emplace_back(place).row);

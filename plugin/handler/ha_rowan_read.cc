@@ -11,6 +11,7 @@
 #include "sql/system_variables.h"
 
 #include "base/key_prefix.h"
+#include "base/out_of_memory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/key_bounds.h"
@@ -403,10 +404,18 @@ bool ha_rowan::ReadsSnapshot() const {
 }
 
 std::string ha_rowan::explain_extra() const {
-  if (groups_.plan() != nullptr) return groups_.plan()->description;
-  if (block_rows_ != nullptr) return block_rows_->description();
-  if (!SkipsRows()) return {};
-  return ", behind " + std::to_string(row_plan_->skip) + " passed over";
+  std::string text;
+  const Status described = OrOutOfMemory([&] {
+    if (groups_.plan() != nullptr) {
+      text = groups_.plan()->description;
+    } else if (block_rows_ != nullptr) {
+      text = block_rows_->description();
+    } else if (SkipsRows()) {
+      text = ", behind " + std::to_string(row_plan_->skip) + " passed over";
+    }
+    return Status::Ok();
+  });
+  return described.ok() ? text : std::string();
 }
 
 // --- MATCH ... AGAINST (docs/fulltext.md) ---

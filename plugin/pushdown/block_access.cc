@@ -64,13 +64,6 @@ bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scann
   }
 }
 
-std::string Describe(const THD* thd, const Item* condition) {
-  if (condition == nullptr) return {};
-  String text;
-  condition->print(thd, &text, QT_ORDINARY);
-  return ", with condition: " + std::string(text.ptr(), text.length());
-}
-
 constexpr double kRowsInRangesMin = 200;
 
 }  // namespace
@@ -108,7 +101,6 @@ Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* 
     if (plan.filter == nullptr) return Counter::kBlocksLeftByCondition;
   }
   plan.helpers = ParallelWorkers(thd, access->scan->num_output_rows());
-  if (thd->lex->is_explain()) plan.description = Describe(thd, plan.condition);
   return Counter::kCount;
 }
 
