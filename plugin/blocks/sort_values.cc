@@ -28,6 +28,8 @@ Wide NumberAt(const ValueVector& values, RowNumber row) {
   }
 }
 
+int CompareNumbers(Wide left, Wide right) { return left < right ? -1 : left > right ? 1 : 0; }
+
 bool IsNull(Wide number) { return number == kNull || number == ~kNull; }
 
 Wide NumberOf(const Constant& value, ValueKind kind) {
@@ -82,7 +84,14 @@ SortValues::Kept* SortValues::KeptAt(uint32_t slot) {
 
 void SortValues::Put(const Part& part, Wide number, Bytes text, Kept* kept) {
   kept->number = number;
-  if (part.text.has_value()) texts_.Keep(IsNull(number) ? Bytes() : text, {}, {}, &kept->text);
+  if (!part.text.has_value()) return;
+  texts_.Keep(IsNull(number) ? Bytes() : text, {}, {}, &kept->text);
+  kept->is_prefix = false;
+  if (IsNull(number)) return;
+  const std::optional<uint64_t> prefix = part.text->PrefixOf(text);
+  if (!prefix.has_value()) return;
+  kept->is_prefix = true;
+  kept->number = part.descending ? ~Wide{*prefix} : Wide{*prefix};
 }
 
 void SortValues::Keep(RowNumber row, uint32_t slot) {
@@ -108,6 +117,13 @@ void SortValues::Clear() {
   texts_.Clear();
 }
 
+int SortValues::CompareKeptTexts(const Part& part, const Kept& left, const Kept& right) const {
+  const bool decides =
+      (left.is_prefix && right.is_prefix) || IsNull(left.number) || IsNull(right.number);
+  if (decides && left.number != right.number) return CompareNumbers(left.number, right.number);
+  return IsNull(left.number) ? 0 : CompareTexts(part, texts_.KeyOf(left.text), right);
+}
+
 int SortValues::CompareTexts(const Part& part, Bytes text, const Kept& kept) const {
   const int order = part.text->Compare(text, texts_.KeyOf(kept.text));
   return part.descending ? -order : order;
@@ -117,10 +133,12 @@ int SortValues::Compare(RowNumber row, uint32_t slot) const {
   const Kept* kept = &kept_[slot * parts_.size()];
   for (const Part& part : parts_) {
     const Wide number = NumberOf(part, row);
-    if (number != kept->number) return number < kept->number ? -1 : 1;
-    if (part.text.has_value() && !IsNull(number)) {
+    const bool compares_text = part.text.has_value() && !IsNull(number) && !IsNull(kept->number);
+    if (compares_text) {
       const int order = CompareTexts(part, part.values->As<Bytes>()[row], *kept);
       if (order != 0) return order;
+    } else if (number != kept->number) {
+      return number < kept->number ? -1 : 1;
     }
     ++kept;
   }
@@ -131,11 +149,9 @@ int SortValues::CompareKept(uint32_t slot, uint32_t other) const {
   const Kept* left = &kept_[slot * parts_.size()];
   const Kept* right = &kept_[other * parts_.size()];
   for (const Part& part : parts_) {
-    if (left->number != right->number) return left->number < right->number ? -1 : 1;
-    if (part.text.has_value()) {
-      const int order = CompareTexts(part, texts_.KeyOf(left->text), *right);
-      if (order != 0) return order;
-    }
+    const int order = part.text.has_value() ? CompareKeptTexts(part, *left, *right)
+                                            : CompareNumbers(left->number, right->number);
+    if (order != 0) return order;
     ++left;
     ++right;
   }

@@ -3,8 +3,9 @@
 // those kept beyond it, in numbered slots. The order is the server's: NULL is less than any value,
 // numbers are in their own order, texts in that of their collation.
 //
-// A value is held as a number, the greater the later it comes: inverted if the order is descending;
-// texts are compared where the numbers are equal.
+// A value is held as a number, the greater the later it comes: inverted if the order is descending.
+// Texts are compared where the numbers are equal; of a text that is kept, the number is that of its
+// first characters if there is one (TextCompare::PrefixOf).
 // Thread safety: one thread.
 #pragma once
 
@@ -58,13 +59,15 @@ class SortValues {
   };
   struct Kept {
     Wide number = 0;
-    RowCopy text;  ///< only its "key" is used
+    RowCopy text;            ///< only its "key" is used
+    bool is_prefix = false;  ///< the number is that of a text's first characters
   };
 
   Kept* KeptAt(uint32_t slot);
   void Put(const Part& part, Wide number, Bytes text, Kept* kept);
   /// 0 for a text.
   static Wide NumberOf(const Part& part, RowNumber row);
+  [[nodiscard]] int CompareKeptTexts(const Part& part, const Kept& left, const Kept& right) const;
   [[nodiscard]] int CompareTexts(const Part& part, Bytes text, const Kept& kept) const;
   template <typename T>
   void RetainNumbers(const Part& part, Wide bound, Selection* rows) const;

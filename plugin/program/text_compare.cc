@@ -29,6 +29,22 @@ int TextCompare::ByTable(Bytes left, Bytes right) const {
   return left.size() < right.size() ? -1 : 1;
 }
 
+std::optional<uint64_t> TextCompare::PrefixOf(Bytes text) const {
+  if (rules_ == nullptr || !rules_->has_order) return std::nullopt;
+  uint64_t prefix = 0;
+  const size_t both = std::min(text.size(), sizeof(prefix));
+  for (size_t i = 0; i < both; ++i) {
+    const uint8_t rank = rules_->rank[static_cast<uint8_t>(text[i])];
+    if (rank == 0) return std::nullopt;
+    prefix = prefix << 8 | rank;
+  }
+  // What follows the end is less than any character, or the same as spaces.
+  const uint8_t after = pads_ ? rules_->rank[' '] : 0;
+  if (pads_ && after == 0) return std::nullopt;
+  for (size_t i = both; i < sizeof(prefix); ++i) prefix = prefix << 8 | after;
+  return prefix;
+}
+
 int TextCompare::Slow(Bytes left, Bytes right) const {
   if (is_binary_) {
     const size_t both = std::min(left.size(), right.size());

@@ -4,6 +4,8 @@
 // Thread safety: const.
 #pragma once
 
+#include <optional>
+
 #include "plugin/program/ascii_rules.h"
 
 namespace rowan {
@@ -32,6 +34,9 @@ class TextCompare {
     }
     return Slow(left, right);
   }
+  /// A number that has the order of texts where two of them have different ones. nullopt: there is
+  /// none for this text.
+  [[nodiscard]] std::optional<uint64_t> PrefixOf(Bytes text) const;
 
  private:
   static constexpr int kUndecided = 1 << 20;
