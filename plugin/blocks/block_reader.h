@@ -23,7 +23,7 @@ struct BlockPlan {
   std::unique_ptr<FilterProgram> filter;  ///< null: all rows pass
   Item* condition = nullptr;              ///< the same, for rows that are left to the server
   std::vector<RowPlan::Range> ranges;
-  uint32_t helpers = 0;     ///< threads that may help to read (piece_scan.h)
+  uint32_t helpers = 0;  ///< threads that may help to read (piece_scan.h)
 };
 
 class BlockReader {

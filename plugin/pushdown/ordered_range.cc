@@ -139,6 +139,9 @@ std::optional<SortedRows::Order> ReadOrder(THD* thd, const SortedPlan& plan, Bat
 /// Rows come from the range one by one, and in order.
 void TakeOutSort(const SortedPlan& plan, JOIN* join) {
   AccessPath* const path = plan.sort;
+  for (const Explain_sort_clause clause : {ESC_ORDER_BY, ESC_DISTINCT}) {
+    join->explain_flags.reset(clause, ESP_USING_FILESORT);
+  }
   if (plan.distinct == nullptr) {
     *path = *plan.rows;
     return;

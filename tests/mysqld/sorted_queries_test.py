@@ -119,6 +119,17 @@ def test_small_ranges_in_order(t):
     t.true(queries.pushed * 2 > queries.all, f"{queries.pushed} of {queries.all} pushed")
 
 
+def test_the_old_explain_knows_of_no_sort_either(t):
+    _fill(t)
+    client = t.client()
+    for query in ("SELECT c FROM ours WHERE id BETWEEN 100 AND 199 ORDER BY c, id",
+                  "SELECT DISTINCT c FROM ours WHERE id BETWEEN 100 AND 199 ORDER BY c"):
+        for switch in ("OFF", "ON"):
+            client.execute(f"SET rowan_pushdown_blocks = {switch}")
+            extra = client.query(f"EXPLAIN FORMAT=TRADITIONAL {query}")[0][-1]
+            t.equal("filesort" in extra, switch == "OFF", extra)
+
+
 def test_small_ranges_that_are_left_to_the_sort(t):
     _fill(t, 1500)
     queries = Queries(t)
