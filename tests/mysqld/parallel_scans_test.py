@@ -125,7 +125,7 @@ def test_what_workers_may_help_with(t):
                   "SELECT id, k FROM a WHERE id BETWEEN 10 AND 60 ORDER BY c"):
         pair.check(query, False)
     client = t.client()
-    client.execute("SET rowan_parallel_rows_min = DEFAULT")
+    client.execute("SET rowan_parallel_rows_min = 2000")
     Pair(client).check("SELECT SUM(big) FROM a", False)
 
 
