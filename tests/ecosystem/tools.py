@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Others' tools, fetched from Debian's archive, PyPI and the Go module proxy into .mysql/."""
-import fcntl
 import os
 import shutil
 import subprocess
@@ -10,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from rowantools.bench.private_package import provide
+from rowantools.fetched import fetch, go_programs, once
 from rowantools.line_tests import Failure
-from rowantools.paths import MYSQL, UserError
+from rowantools.paths import UserError
 
 _DEBIAN = ["mydumper", "percona-toolkit", "mysqltuner", "prometheus", "prometheus-mysqld-exporter",
            "perl"]
-_GH_OST = "v1.1.8"
+_GH_OST, _GO_TPC = "v1.1.8", "v1.0.7"
 _BINLOG_READER = "mysql-replication==1.0.17"
 _NODE_MODULES = ["sequelize@6.37.8", "typeorm@1.1.1", "mysql2@3.24.6", "reflect-metadata@0.2.2"]
 
@@ -66,48 +66,30 @@ def dsn(server, **parts):
                                                        in parts.items())])
 
 
-def _once(name, fill):
-    """A folder below .mysql/ that is there whole or not at all."""
-    folder = MYSQL / name
-    with open(MYSQL / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            partial = folder.with_name(name + ".partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            fill(partial)
-            partial.rename(folder)
-    return folder
-
-
-def _fetch(what, command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                            **options)
-    if result.returncode:
-        pytest.skip(f"{what} cannot be had: {(result.stderr or result.stdout).strip()[-300:]}")
+def or_skip(make):
+    """What make() returns; the test is skipped, with the reason, where it cannot be had."""
+    try:
+        return make()
+    except UserError as error:
+        pytest.skip(str(error))
 
 
 def gh_ost():
     """Its path: built from the module's sources."""
-    go = shutil.which("go") or "/usr/local/go/bin/go"
-    if not Path(go).is_file():
-        pytest.skip("there is no go to build gh-ost with")
+    return or_skip(lambda: once("gh-ost", lambda folder: go_programs(
+        folder, "github.com/github/gh-ost", _GH_OST, ["go/cmd/gh-ost"]))) / "gh-ost"
 
-    def fill(folder):
-        (folder / "go.mod").write_text(
-            f"module tools\n\ngo 1.23\n\nrequire github.com/github/gh-ost {_GH_OST}\n")
-        package = "github.com/github/gh-ost/go/cmd/gh-ost"
-        _fetch("gh-ost", [go, "build", "-mod=mod", "-o", "gh-ost", package], cwd=folder,
-               env={**os.environ, "GOPATH": str(folder / "go"), "GOFLAGS": "-modcacherw"})
-        shutil.rmtree(folder / "go")
-    return _once("gh-ost", fill) / "gh-ost"
+
+def go_tpc():
+    return or_skip(lambda: once("go-tpc", lambda folder: go_programs(
+        folder, "github.com/pingcap/go-tpc", _GO_TPC, ["cmd/go-tpc"]))) / "go-tpc"
 
 
 def binlog_reader():
     """Where Python finds pymysqlreplication."""
-    return _once("binlog-reader", lambda folder: _fetch(
+    return or_skip(lambda: once("binlog-reader", lambda folder: fetch(
         _BINLOG_READER, [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder),
-                         _BINLOG_READER]))
+                         _BINLOG_READER])))
 
 
 def node_modules():
@@ -118,9 +100,9 @@ def node_modules():
 
     def fill(folder):
         (folder / "package.json").write_text('{"private": true}')
-        _fetch("Sequelize and TypeORM", [npm, "install", "--no-audit", "--no-fund",
-                                         "--ignore-scripts", *_NODE_MODULES], cwd=folder)
-    return _once("node-orms", fill) / "node_modules"
+        fetch("Sequelize and TypeORM", [npm, "install", "--no-audit", "--no-fund",
+                                        "--ignore-scripts", *_NODE_MODULES], cwd=folder)
+    return or_skip(lambda: once("node-orms", fill)) / "node_modules"
 
 
 def java_libraries():
@@ -128,6 +110,6 @@ def java_libraries():
     if shutil.which("mvn") is None or shutil.which("java") is None:
         pytest.skip("there is no Maven to fetch Hibernate, Flyway and Liquibase with")
     project = Path(__file__).with_name("applications") / "java/pom.xml"
-    return _once("java-libraries", lambda folder: _fetch("Hibernate", [
+    return or_skip(lambda: once("java-libraries", lambda folder: fetch("Hibernate", [
         "mvn", "-q", "-B", "-f", str(project), "dependency:copy-dependencies",
-        f"-DoutputDirectory={folder}"]))
+        f"-DoutputDirectory={folder}"])))

@@ -10,6 +10,7 @@ from ..client import MysqlError
 from ..mysql_tree import find_tree
 from ..paths import BUILD, UserError, run_main
 from ..progress import Step, say
+from ..vitess import command as vitess
 from . import load as loads
 from .failover import promote, rejoin
 from .front import Front
@@ -25,7 +26,8 @@ def _parse():
                     "with HAProxy in front: one port for writes, one for reads. All listen on the "
                     "loopback address only. See docs/scale-out.md.",
         epilog="failover: kills the source with SIGKILL under load, promotes a replica, takes the "
-               "old source back as a replica, and compares all rows with what was acknowledged.")
+               "old source back as a replica, and compares all rows with what was acknowledged. "
+               "Shards behind one port: scripts/cluster vitess --help.")
     parser.add_argument("action", choices=["start", "stop", "status", "log", "shell", "load",
                                            "failover", "promote", "destroy"])
     parser.add_argument("server", nargs="?", type=int, metavar="N",
@@ -196,6 +198,8 @@ def _shell(server):
 
 
 def main():
+    if sys.argv[1:2] == ["vitess"]:
+        return vitess.main(sys.argv[2:])
     options = _parse()
     cluster = Cluster(options.dir)
     if options.action == "start":

@@ -19,14 +19,19 @@ _TRANSIENT = {1213, 1205, 1317, 1053, 1290, 1836, 2013, 1180, 3101}
 
 
 def prepare(client, engine):
-    """Fresh tables."""
+    """A fresh database."""
     client.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
     client.execute(f"CREATE DATABASE {DATABASE}")
-    client.execute(f"CREATE TABLE {DATABASE}.ledger (writer INT, n BIGINT, note VARCHAR(80), "
-                   f"PRIMARY KEY (writer, n)) ENGINE={engine}")
-    client.execute(f"CREATE TABLE {DATABASE}.accounts (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
-                   f" ENGINE={engine}")
-    client.execute(f"INSERT INTO {DATABASE}.accounts VALUES "
+    create_tables(client, DATABASE, f"ENGINE={engine}")
+
+
+def create_tables(client, database, suffix=""):
+    """The tables of a load. `suffix` ends each definition."""
+    client.execute(f"CREATE TABLE {database}.ledger (writer INT, n BIGINT, note VARCHAR(80), "
+                   f"PRIMARY KEY (writer, n)) {suffix}")
+    client.execute(f"CREATE TABLE {database}.accounts (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
+                   f" {suffix}")
+    client.execute(f"INSERT INTO {database}.accounts (id, balance) VALUES "
                    + ", ".join(f"({number}, {_BALANCE})" for number in range(_ACCOUNTS)))
 
 
@@ -63,22 +68,22 @@ class Writer:
         except ConnectionLost:
             self._client = None
         except MysqlError as error:
-            if error.code not in _TRANSIENT:
+            if error.code not in self._load.transient:
                 raise
             self._client.close()
             self._client = None
         return False
 
     def _transaction(self):
-        client, number = self._client, self._next
+        client, number, database = self._client, self._next, self._load.database
         self._next += 1
         one, other = self._random.sample(range(_ACCOUNTS), 2)
         amount = self._random.randint(1, 9)
         client.execute("BEGIN")
-        client.execute(f"INSERT INTO {DATABASE}.ledger VALUES ({self.number}, {number}, "
-                       f"'{'x' * self._random.randint(0, 80)}')")
+        client.execute(f"INSERT INTO {database}.ledger (writer, n, note) VALUES "
+                       f"({self.number}, {number}, '{'x' * self._random.randint(0, 80)}')")
         for account, change in sorted(((one, -amount), (other, amount))):
-            client.execute(f"UPDATE {DATABASE}.accounts SET balance = balance + {change} "
+            client.execute(f"UPDATE {database}.accounts SET balance = balance + {change} "
                            f"WHERE id = {account}")
         self.unknown.add(number)
         client.execute("COMMIT")
@@ -87,9 +92,9 @@ class Writer:
 
 
 class Load:
-    def __init__(self, address, writers, seed=None):
-        """`address` is asked at each connection."""
-        self.address = address
+    def __init__(self, address, writers, seed=None, database=DATABASE, transient=frozenset()):
+        """`address` is asked at each connection; errors in `transient` are tried again, too."""
+        self.address, self.database, self.transient = address, database, _TRANSIENT | transient
         self.seed = seed if seed is not None else random.SystemRandom().randrange(1 << 30)
         self.stop = threading.Event()
         self.writers = [Writer(self, number) for number in range(1, writers + 1)]
@@ -118,7 +123,7 @@ class Load:
         if self.failure():
             raise UserError(f"the load failed: {self.failure()}")
         found = {writer.number: set() for writer in self.writers}
-        for writer, number in client.query(f"SELECT writer, n FROM {DATABASE}.ledger"):
+        for writer, number in client.query(f"SELECT writer, n FROM {self.database}.ledger"):
             found.setdefault(writer, set()).add(number)
         for writer in self.writers:
             lost = writer.acknowledged - found[writer.number]
@@ -127,7 +132,7 @@ class Load:
                 raise UserError(f"writer {writer.number}: {len(lost)} acknowledged transactions "
                                 f"are lost, {len(invented)} were never sent: "
                                 f"{sorted(lost)[:5]} {sorted(invented)[:5]}")
-        money = client.value(f"SELECT CAST(SUM(balance) AS SIGNED) FROM {DATABASE}.accounts")
+        money = client.value(f"SELECT CAST(SUM(balance) AS SIGNED) FROM {self.database}.accounts")
         if money != _ACCOUNTS * _BALANCE:
             raise UserError(f"the accounts hold {money}, not {_ACCOUNTS * _BALANCE}")
 

@@ -166,20 +166,7 @@ class Cluster:
 
     def rebuild(self, number):
         """A server that cannot follow begins anew, from a backup of the source."""
-        server, copy = self.server(number), self.folder / f"copy{number}"
-        server.stop()
-        shutil.rmtree(copy, ignore_errors=True)
-        source = self.server(self.source)
-        Backup(backup_options([str(copy), "--socket", str(source.socket)])).run()
-        position = json.loads((copy / "backup.json").read_text())
-        shutil.rmtree(server.data)
-        (copy / "data").rename(server.data)
-        shutil.rmtree(copy)
-        server.start()
-        with self.client(number) as client:
-            client.execute("SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF")
-            client.execute("RESET BINARY LOGS AND GTIDS")
-            client.execute(f"SET GLOBAL gtid_purged = '{position['gtid_executed']}'")
+        copy_from(self.server(self.source), self.server(number), self.folder / f"copy{number}")
         self.follow(number)
 
     def await_replica(self, number):
@@ -198,6 +185,23 @@ class Cluster:
                 if time.monotonic() > deadline:
                     raise UserError(f"server {number} did not catch up within "
                                     f"{_CATCH_UP_LIMIT_S} s")
+
+
+def copy_from(source, server, scratch):
+    """Gives a server a backup of the source in place of what it has, and starts it; `scratch` is a
+    folder that is used meanwhile. It can be written to."""
+    server.stop()
+    shutil.rmtree(scratch, ignore_errors=True)
+    Backup(backup_options([str(scratch), "--socket", str(source.socket)])).run()
+    position = json.loads((scratch / "backup.json").read_text())
+    shutil.rmtree(server.data)
+    (scratch / "data").rename(server.data)
+    shutil.rmtree(scratch)
+    server.start()
+    with server.client() as client:
+        client.execute("SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF")
+        client.execute("RESET BINARY LOGS AND GTIDS")
+        client.execute(f"SET GLOBAL gtid_purged = '{position['gtid_executed']}'")
 
 
 def executed(client):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Vitess over servers of this machine: scripts/cluster vitess."""
