@@ -22,6 +22,7 @@ SHARDED, PLAIN = "sharded", "plain"
 _STATE = "vitess.json"
 _FIRST_UID = 100
 _SERVING_LIMIT_S = 120
+REPARENT_LIMIT = "--wait-replicas-timeout=120s"
 
 
 class VitessCluster:
@@ -38,10 +39,10 @@ class VitessCluster:
                tablet_options=()):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = {
-            "engine": engine, "replicas": replicas, "buffer_pool": buffer_pool,
+            "engine": engine, "buffer_pool": buffer_pool,
             "server_options": list(server_options), "tablet_options": list(tablet_options),
             "etcd_port": 0, "etcd_peer_port": 0, "gate_port": 0, "gate_http_port": 0,
-            "gate_grpc_port": 0, "tablets": []}
+            "gate_grpc_port": 0, "control_http_port": 0, "control_port": 0, "tablets": []}
         for name in [name for name in self.state if name.endswith("_port")]:
             self.state[name] = self._port()
         self.add_shard(PLAIN, "0", 0)
@@ -91,7 +92,6 @@ class VitessCluster:
         self._save()
 
     def topology_flags(self):
-        """Of vttablet and VTGate; vtctldclient has dashes in their place."""
         return ["--topo_implementation=etcd2", "--topo_global_root=/vitess/global",
                 f"--topo_global_server_address=127.0.0.1:{self.state['etcd_port']}"]
 
@@ -120,13 +120,24 @@ class VitessCluster:
             f"http://127.0.0.1:{state['gate_http_port']}/debug/health",
             {"VTDATAROOT": str(self.folder)})
 
+    def controller(self):
+        state = self.state
+        return Daemon("vtctld", self.folder, [
+            vitess() / "vtctld", *self.topology_flags(), "--config-file-not-found-handling=ignore",
+            "--logtostderr", "--service_map=grpc-vtctl,grpc-vtctld",
+            "--remote_operation_timeout=60s",
+            f"--port={state['control_http_port']}", f"--grpc_port={state['control_port']}",
+            "--bind-address=127.0.0.1", "--grpc_bind_address=127.0.0.1"],
+            f"http://127.0.0.1:{state['control_http_port']}/debug/status",
+            {"VTDATAROOT": str(self.folder)})
+
     # --- what Vitess is told ---
 
     def control(self, *arguments):
-        """vtctldclient, which needs no vtctld. Returns what it prints; UserError."""
+        """What vtctldclient prints that vtctld answers. UserError."""
         result = subprocess.run(
-            [str(vitess() / "vtctldclient"), "--server=internal",
-             *(flag.replace("_", "-") for flag in self.topology_flags()), *map(str, arguments)],
+            [str(vitess() / "vtctldclient"), f"--server=127.0.0.1:{self.state['control_port']}",
+             *map(str, arguments)],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=str(self.folder))
         if result.returncode:
             raise UserError(f"vtctldclient {' '.join(map(str, arguments))}: "
@@ -162,14 +173,15 @@ class VitessCluster:
 
     def start(self, step):
         """All that is not running. `step` is told what is being started."""
-        step.update(detail="etcd")
-        self.etcd().start()
-        self.etcd().wait_until_ready()
+        for daemon in (self.etcd(), self.controller()):
+            step.update(detail=daemon.name)
+            daemon.start()
+            daemon.wait_until_ready()
         if self.cell not in self.control("GetCellInfoNames").split():
             self.control("AddCellInfo", f"--root=/vitess/{self.cell}", "--server-address",
                          f"127.0.0.1:{self.state['etcd_port']}", self.cell)
         known = self.control("GetKeyspaces")
-        for keyspace, policy in ((PLAIN, "none"), (SHARDED, self._policy())):
+        for keyspace, policy in ((PLAIN, "none"), (SHARDED, "semi_sync")):
             if f'"{keyspace}"' not in known:
                 self.control("CreateKeyspace", f"--durability-policy={policy}", keyspace)
         self.start_tablets(self.tablets(), step)
@@ -177,9 +189,6 @@ class VitessCluster:
         self.gate().start()
         self.gate().wait_until_ready()
         self.await_serving()
-
-    def _policy(self):
-        return "semi_sync" if self.state["replicas"] else "none"
 
     def start_tablets(self, tablets, step):
         """Starts them; a shard that never had a primary gets its first tablet as that."""
@@ -193,8 +202,8 @@ class VitessCluster:
         for keyspace, shard in shards:
             members = self.tablets(keyspace, shard)
             if not any(tablet.alias in leaders for tablet in members):
-                self.control("PlannedReparentShard", f"--new-primary={members[0].alias}",
-                             f"{keyspace}/{shard}")
+                self.control("PlannedReparentShard", REPARENT_LIMIT,
+                             f"--new-primary={members[0].alias}", f"{keyspace}/{shard}")
 
     def await_serving(self):
         """Until VTGate answers from every shard."""
@@ -215,10 +224,11 @@ class VitessCluster:
         self.gate().stop()
         for tablet in self.tablets():
             tablet.stop()
+        self.controller().stop()
         self.etcd().stop()
 
     def kill(self):
-        for daemon in (self.gate(), self.etcd()):
+        for daemon in (self.gate(), self.controller(), self.etcd()):
             daemon.kill()
         for tablet in self.tablets():
             tablet.kill()

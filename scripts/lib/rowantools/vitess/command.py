@@ -31,13 +31,13 @@ def _parse(arguments):
     parser.add_argument("action", choices=["start", "stop", "status", "log", "shell", "load",
                                            "failover", "reshard", "destroy"])
     parser.add_argument("name", nargs="?", default="vtgate", metavar="NAME",
-                        help="log, shell: vtgate (the default), etcd, or a tablet's number as "
-                             "status has it; log N of a tablet is mysqld's, log N.vttablet the "
-                             "other's. failover: a shard, such as 80-")
+                        help="log, shell: vtgate (the default) or a tablet's number as status has "
+                             "it; log also: vtctld, etcd, and N.vttablet, as N is the log of "
+                             "mysqld. failover: a shard, such as 80-")
     parser.add_argument("--dir", default=str(BUILD / "vitess"), help="folder of the cluster")
     parser.add_argument("--replicas", type=int, default=2,
-                        help="of each shard of a new cluster (default 2; an unplanned failover "
-                             "needs two, with 0 commits wait for nobody)")
+                        help="of each shard of a new cluster, or of those that reshard makes "
+                             "(default 2; an unplanned failover needs two, commits wait for one)")
     parser.add_argument("--engine", default="rowan", choices=["rowan", "innodb"],
                         help="the default engine of a new cluster")
     parser.add_argument("--buffer-pool", default="64M", metavar="SIZE",
@@ -46,7 +46,10 @@ def _parse(arguments):
     parser.add_argument("--writers", type=int, default=4, help="sessions of a load (default 4)")
     parser.add_argument("--seconds", type=float, default=20,
                         help="length of a load; failover comes at its half (default 20)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.replicas < 1:
+        parser.error("commits wait for a replica: there must be one")
+    return options
 
 
 def _start(cluster, options):
@@ -69,9 +72,9 @@ def _destroy(cluster):
 
 
 def _status(cluster):
-    etcd, gate = cluster.etcd().pid(), cluster.gate().pid()
-    leaders = cluster.leaders() if etcd else set()
-    whole = bool(etcd and gate)
+    daemons = [cluster.etcd(), cluster.controller(), cluster.gate()]
+    whole = all(daemon.pid() for daemon in daemons)
+    leaders = cluster.leaders() if all(daemon.pid() for daemon in daemons[:2]) else set()
     for tablet in cluster.tablets():
         role = "primary" if tablet.alias in leaders else "replica"
         running = [f"{name} {pid or 'not running'}" for name, pid in (
@@ -80,8 +83,9 @@ def _status(cluster):
         whole = whole and not any("not running" in text for text in running)
         print(f"vitess: tablet {tablet.place['uid']}, {tablet.keyspace}/{tablet.shard}: {role}, "
               + ", ".join(running))
-    print(f"vitess: etcd {etcd or 'not running'}; VTGate {gate or 'not running'}, port "
-          f"{cluster.state['gate_port']}, any user")
+    print("vitess: " + ", ".join(f"{daemon.name} {daemon.pid() or 'not running'}"
+                                 for daemon in daemons)
+          + f"; VTGate's port is {cluster.state['gate_port']}, for any user")
     return 0 if whole else _NOT_RUNNING
 
 
@@ -91,7 +95,8 @@ def _log(cluster, name):
     if uid in tablets:
         path = tablets[uid].daemon.log if part else tablets[uid].server.error_log
     else:
-        path = (cluster.etcd() if name == "etcd" else cluster.gate()).log
+        daemons = {daemon.name: daemon for daemon in (cluster.etcd(), cluster.controller())}
+        path = daemons.get(name, cluster.gate()).log
     print(path.read_text(errors="replace"), end="")
 
 
@@ -162,7 +167,7 @@ def _reshard(cluster, options):
             _run_for(load, step, options.seconds / 2)
         before = load.acknowledged
         with Step("splitting each shard into two") as step:
-            compared = reshard.split(cluster, step)
+            compared = reshard.split(cluster, options.replicas, step)
             step.update(detail="")
         during = load.acknowledged
         with Step("writing to the new shards") as step:

@@ -23,6 +23,7 @@ class Daemon:
         self._health_url, self._environment = health_url, dict(environment)
         self.log = self.folder / f"{name}.log"
         self._pid_file = self.folder / f"{name}.pid"
+        self._process = None
 
     def pid(self):
         """Of the running one, else 0."""
@@ -39,19 +40,23 @@ class Daemon:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.log, "ab") as log:
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 [*_as_a_user(), *self._command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True, cwd=str(self.folder),
                 env={**os.environ, **self._environment})
-        self._pid_file.write_text(str(process.pid))
+        self._pid_file.write_text(str(self._process.pid))
 
     def wait_until_ready(self):
         deadline = time.monotonic() + _START_LIMIT_S
         while not self._answers():
-            if not self.pid() or time.monotonic() > deadline:
+            if self._has_ended() or time.monotonic() > deadline:
                 tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-8:])
                 raise UserError(f"{self.name} did not start, see {self.log}:\n{tail}")
             time.sleep(_POLL_S)
+
+    def _has_ended(self):
+        """A process that becomes another program has no command line for a moment."""
+        return self._process.poll() is not None if self._process else not self.pid()
 
     def _answers(self):
         try:

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A shard's primary dies, another tablet takes its place, and the old one comes back."""
 from ..cluster.members import copy_from
-from .cluster import SHARDED
+from .cluster import REPARENT_LIMIT, SHARDED
 
 
 def replace_primary(cluster, shard, planned):
     """Returns the old and the new primary. Unless planned, the old one is killed first."""
     old = cluster.primary(SHARDED, shard)
     if planned:
-        cluster.control("PlannedReparentShard", f"--avoid-primary={old.alias}",
+        cluster.control("PlannedReparentShard", REPARENT_LIMIT, f"--avoid-primary={old.alias}",
                         f"{SHARDED}/{shard}")
     else:
         old.kill()
-        cluster.control("EmergencyReparentShard", "--wait-replicas-timeout=30s",
-                        f"{SHARDED}/{shard}")
+        cluster.control("EmergencyReparentShard", REPARENT_LIMIT, f"{SHARDED}/{shard}")
     return old, cluster.primary(SHARDED, shard)
 
 

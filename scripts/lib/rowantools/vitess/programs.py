@@ -9,7 +9,7 @@ from ..paths import UserError
 
 VERSION = "v0.22.1"
 _TOOLCHAIN = "go1.24.9"  # Go 1.26 does not compile this version
-_PROGRAMS = ("vttablet", "vtgate", "vtctldclient")
+_PROGRAMS = ("vttablet", "vtgate", "vtctld", "vtctldclient")
 
 
 def vitess():

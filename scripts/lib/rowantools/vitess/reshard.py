@@ -22,12 +22,13 @@ def halves(shard):
     return f"{start}-{middle}", f"{middle}-{end}"
 
 
-def split(cluster, step):
-    """Copies, compares and switches. Returns what VDiff says of each table."""
+def split(cluster, replicas, step):
+    """Copies, compares and switches to shards of so many replicas. Returns what VDiff says of each
+    table. REQUIRES: replicas, if the old shards have some, as their commits wait for one."""
     old = cluster.shards(SHARDED)
     new = [half for shard in old for half in halves(shard)]
     for shard in new:
-        cluster.add_shard(SHARDED, shard, cluster.state["replicas"])
+        cluster.add_shard(SHARDED, shard, replicas)
     cluster.start_tablets([tablet for shard in new for tablet in cluster.tablets(SHARDED, shard)],
                           step)
     step.update(detail="copying")
