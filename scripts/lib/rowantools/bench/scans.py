@@ -26,7 +26,7 @@ class Scans(TimedQueries):
     rows_default = (1_000_000, 20_000)
     rows_per_s = 2_000_000
     flights = (
-        ("Aggregates: of all rows, or of those that meet a condition", {
+        ("Aggregates", {
             "count": f"SELECT COUNT(*) FROM {_TABLE}",
             "sum": f"SELECT SUM(part) FROM {_TABLE}",
             "sum-filtered": f"SELECT SUM(price) FROM {_TABLE} WHERE quantity < 24 AND discount "
@@ -36,7 +36,7 @@ class Scans(TimedQueries):
             "tpch-q6": f"SELECT SUM(price * discount) FROM {_TABLE} WHERE ship_date >= "
                        "'1994-01-01' AND ship_date < '1995-01-01' AND discount BETWEEN 0.05 AND "
                        "0.07 AND quantity < 24"}),
-        ("Groups: few and many", {
+        ("Groups", {
             "groups-7": f"SELECT ship_mode, COUNT(*), SUM(price), AVG(discount) FROM {_TABLE} "
                         "GROUP BY ship_mode",
             "groups-1000": f"SELECT clerk, COUNT(*) FROM {_TABLE} GROUP BY clerk",
@@ -45,7 +45,7 @@ class Scans(TimedQueries):
                        f"AVG(price), AVG(discount), COUNT(*) FROM {_TABLE} WHERE ship_date <= "
                        "'1998-09-02' GROUP BY return_flag, line_status "
                        "ORDER BY return_flag, line_status"}),
-        ("Orders: without an index that has them", {
+        ("First rows of an order", {
             "first-10": f"SELECT id, price FROM {_TABLE} ORDER BY price DESC, id LIMIT 10",
             "first-10-text": f"SELECT id, note FROM {_TABLE} ORDER BY note, id LIMIT 10"}))
 
