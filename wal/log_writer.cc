@@ -150,8 +150,12 @@ LogWriter::Piece LogWriter::NextPieceLocked(Lsn position, Lsn stop) {
   if (padded <= staging_.size()) {
     const MutableBytes target = staging_.span().first(padded);
     const size_t used = stop - position;
-    buffer_->CopyOut(position, target.first(used));
-    std::memset(target.data() + used, 0, padded - used);
+    // A block that small commits fill is written by each: what it had before is here already.
+    const size_t kept = position == staged_ ? std::min(staged_bytes_, used) : 0;
+    buffer_->CopyOut(position + kept, target.subspan(kept, used - kept));
+    if (used < staged_bytes_) std::memset(staging_.data() + used, 0, staged_bytes_ - used);
+    staged_ = position;
+    staged_bytes_ = used;
     return {target, stop};
   }
   // Full blocks need no padding and are no longer appended to.

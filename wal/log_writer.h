@@ -84,7 +84,10 @@ class LogWriter {
   std::atomic<Lsn> written_;           // stored under mutex_
 
   Mutex mutex_{LatchRank::kLogWriter};
+  /// The stream's bytes from `staged_` on, `staged_bytes_` of them; then zeros.
   AlignedBuffer staging_ ROWAN_GUARDED_BY(mutex_);
+  Lsn staged_ ROWAN_GUARDED_BY(mutex_);
+  size_t staged_bytes_ ROWAN_GUARDED_BY(mutex_) = 0;
   Handle plain_ ROWAN_GUARDED_BY(mutex_);
   Handle through_ ROWAN_GUARDED_BY(mutex_);
   Handle next_plain_ ROWAN_GUARDED_BY(mutex_);  // of the next file, see OpenAhead

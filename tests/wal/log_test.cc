@@ -92,6 +92,34 @@ TEST_F(LogTest, CloseMakesEverythingDurable) {
   ExpectNumbers(1, 11);
 }
 
+TEST_F(LogTest, BlocksHoldWhatWasAppendedAndThenZeros) {
+  ASSERT_TRUE(world.Start().ok());
+  const Lsn first = world.log->tail();
+  std::vector<std::byte> appended;
+  // In one block, across blocks, and small ones after one that filled several.
+  const size_t sizes[] = {10, 20, 3000, 3000, 20, 20000, 10, 1, 9000, 4000, 10};
+  for (uint64_t number = 1; number <= std::size(sizes); ++number) {
+    const Lsn start = world.log->tail();
+    const Lsn end = world.Append(number, sizes[number - 1]);
+    ASSERT_TRUE(world.log->WaitDurable(end).ok());
+    GroupBuilder group;
+    FillGroup(&group, number, sizes[number - 1]);
+    Result<std::unique_ptr<File>> file = files.Open(world.PathOf(first), {.read_only = true});
+    ASSERT_TRUE(file.ok());
+    ASSERT_EQ(world.PathOf(first), world.PathOf(end));
+    std::vector<std::byte> found(LogBlockEnd(end) - first);
+    ASSERT_TRUE((*file)->Read(world.OffsetOf(first), found).ok());
+    const Bytes before = Bytes(found).first(appended.size());
+    EXPECT_TRUE(EqualBytes(before, appended)) << number;
+    const Bytes records = Bytes(found).subspan(appended.size(), end - start);
+    EXPECT_TRUE(
+        EqualBytes(records.subspan(kGroupHeaderBytes), group.bytes().subspan(kGroupHeaderBytes)))
+        << number;
+    EXPECT_TRUE(IsAllZero(Bytes(found).subspan(end - first))) << number;
+    appended.insert(appended.end(), records.begin(), records.end());
+  }
+}
+
 TEST_F(LogTest, TheRingAndTheFilesWrap) {
   ASSERT_TRUE(world.Start().ok());
   uint64_t number = 0;
