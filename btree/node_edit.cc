@@ -335,20 +335,23 @@ bool NodeBuilder::CopyFrom(const NodeView& source, size_t first, size_t last, co
 namespace {
 
 constexpr size_t kScratchPages = static_cast<size_t>(Scratch::kCount);
-thread_local std::unique_ptr<std::byte[]> t_scratch;
+// initial-exec, as in counters.cc.
+thread_local constinit std::byte* t_scratch __attribute__((tls_model("initial-exec"))) = nullptr;
 
 }  // namespace
 
 void ReserveNodeScratch() {
-  if (t_scratch == nullptr) {
-    t_scratch = std::make_unique_for_overwrite<std::byte[]>(kScratchPages * kPageSizeMax);
-  }
+  if (t_scratch != nullptr) [[likely]]
+    return;
+  static thread_local std::unique_ptr<std::byte[]> owner;
+  owner = std::make_unique_for_overwrite<std::byte[]>(kScratchPages * kPageSizeMax);
+  t_scratch = owner.get();
 }
 
 MutableBytes NodeScratch(Scratch which, size_t page_size_bytes) {
   ROWAN_CHECK(which < Scratch::kCount && page_size_bytes <= kPageSizeMax);
   ReserveNodeScratch();
-  return {t_scratch.get() + static_cast<size_t>(which) * kPageSizeMax, page_size_bytes};
+  return {t_scratch + static_cast<size_t>(which) * kPageSizeMax, page_size_bytes};
 }
 
 void AssignNode(MutableBytes page, Bytes image) {

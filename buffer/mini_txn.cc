@@ -3,6 +3,7 @@
 // docs/contracts/mini_transaction.md.
 #include "buffer/mini_txn.h"
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <vector>
@@ -16,33 +17,45 @@ namespace rowan {
 namespace {
 
 /// Group builders of this thread that are not in use. Mini-transactions rarely nest, so one or two.
-thread_local std::vector<std::unique_ptr<GroupBuilder>> idle_groups;
+struct IdleGroups {
+  static constexpr uint32_t kMost = 4;
+  uint32_t count;
+  std::array<GroupBuilder*, kMost> groups;
+};
+// initial-exec, as in counters.cc.
+thread_local constinit IdleGroups idle_groups __attribute__((tls_model("initial-exec"))) = {};
 
-constexpr size_t kIdleGroupsMax = 4;
+/// Frees them when its thread ends.
+struct IdleGroupsOwner {
+  ~IdleGroupsOwner() {
+    while (idle_groups.count != 0) delete idle_groups.groups[--idle_groups.count];
+  }
+};
 
 /// Has room for `bytes`, so nothing between the first record and the end of the group allocates.
-std::unique_ptr<GroupBuilder> TakeGroup(size_t bytes) {
-  idle_groups.reserve(kIdleGroupsMax);
-  std::unique_ptr<GroupBuilder> group;
-  if (idle_groups.empty()) {
-    group = std::make_unique<GroupBuilder>();
-  } else {
-    group = std::move(idle_groups.back());
-    idle_groups.pop_back();
+GroupBuilder* TakeGroup(size_t bytes) {
+  if (idle_groups.count == 0) {
+    static thread_local const IdleGroupsOwner owner;
+    static_cast<void>(owner);
+    auto group = std::make_unique<GroupBuilder>();
+    group->Reserve(bytes);
+    return group.release();
   }
+  GroupBuilder* const group = idle_groups.groups[idle_groups.count - 1];
   group->Reserve(bytes);
+  --idle_groups.count;
   return group;
 }
 
 void GiveGroup(GroupBuilder* group) {
   // A group that once held page images would keep its memory in every thread.
   constexpr size_t kKeepBytes = size_t{1} << 20;
-  if (group->size_bytes() > kKeepBytes || idle_groups.size() >= kIdleGroupsMax) {
+  if (group->size_bytes() > kKeepBytes || idle_groups.count == IdleGroups::kMost) {
     delete group;
     return;
   }
   group->Clear();
-  idle_groups.emplace_back(group);
+  idle_groups.groups[idle_groups.count++] = group;
 }
 
 }  // namespace
@@ -55,19 +68,22 @@ Status MiniTxn::Start(uint32_t log_bytes_max) {
   ROWAN_CHECK(!started());
   ROWAN_CHECK(held_count_ == 0);
   const auto bytes = static_cast<uint32_t>(log_bytes_max + kGroupHeaderBytes);
-  Result<std::unique_ptr<GroupBuilder>> group =
-      OrOutOfMemory([&]() -> Result<std::unique_ptr<GroupBuilder>> { return TakeGroup(bytes); });
-  if (!group.ok()) return group.status();
+  GroupBuilder* group = nullptr;
+  Status status = OrOutOfMemory([&] {
+    group = TakeGroup(bytes);
+    return Status::Ok();
+  });
+  if (!status.ok()) return status;
   pool_->EnterMiniTxn();
-  const Status status = pool_->log()->ReserveOrWait(bytes);
+  status = pool_->log()->ReserveOrWait(bytes);
   if (!status.ok()) {
     pool_->LeaveMiniTxn();
-    GiveGroup(std::move(group).value().release());
+    GiveGroup(group);
     return status;
   }
   reserved_bytes_ = bytes;
-  group_ = std::move(group).value().release();
-  return Status::Ok();
+  group_ = group;
+  return status;
 }
 
 MiniTxn::Held& MiniTxn::At(uint32_t position) {

@@ -70,7 +70,9 @@ class MiniTxnLimiter {
     return limit != 0 && inside_ >= limit;
   }
 
-  static inline thread_local uint32_t depth_ = 0;  ///< counted ones open in this thread
+  /// Counted ones open in this thread. initial-exec, as in counters.cc.
+  static inline thread_local constinit uint32_t depth_ __attribute__((tls_model("initial-exec"))) =
+      0;
 
   std::atomic<uint32_t> limit_;  // stored under mutex_, read without it by Enter
   Mutex mutex_{LatchRank::kMiniTxnLimiter};

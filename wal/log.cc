@@ -7,6 +7,7 @@
 
 #include "base/assertions.h"
 #include "base/clock.h"
+#include "base/counter_batch.h"
 #include "base/counters.h"
 #include "base/logging.h"
 #include "base/out_of_memory.h"
@@ -104,8 +105,9 @@ Lsn Log::Append(GroupBuilder* group) {
     const Lsn end = buffer_.TryAppend(group, queue_.durable_word());
     if (end != kNoLsn) {
       ROWAN_DCHECK(end <= tail() && end.value() >= size_bytes);
-      AddCounter(Counter::kLogGroups);
-      AddCounter(Counter::kLogBytes, size_bytes);
+      CounterBatch counters;
+      counters.Add(Counter::kLogGroups, 1);
+      counters.Add(Counter::kLogBytes, size_bytes);
       return end;
     }
     // Only beyond a reservation. A failure shows as stopped().
