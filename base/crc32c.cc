@@ -106,6 +106,12 @@ __attribute__((target("sse4.2"))) uint32_t Crc32cSse42(uint32_t crc, const std::
     size_bytes -= 3 * kShortBytes;
   }
   uint64_t wide = crc;
+  for (; size_bytes >= 32; size_bytes -= 32, data += 32) {
+    wide = _mm_crc32_u64(wide, LoadLe<uint64_t>(data));
+    wide = _mm_crc32_u64(wide, LoadLe<uint64_t>(data + 8));
+    wide = _mm_crc32_u64(wide, LoadLe<uint64_t>(data + 16));
+    wide = _mm_crc32_u64(wide, LoadLe<uint64_t>(data + 24));
+  }
   for (; size_bytes >= 8; size_bytes -= 8, data += 8) {
     wide = _mm_crc32_u64(wide, LoadLe<uint64_t>(data));
   }
