@@ -102,11 +102,12 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
   ROWAN_DCHECK(!txn->rollback.shared);
   ROWAN_DCHECK(type != UndoType::kInvalid && type != UndoType::kTxnHeader &&
                type != UndoType::kXid);
-  Result<MutablePage> page = space_->Fix(mini_txn, txn->undo.stream->tail);
+  UndoStream* stream = txn->undo.stream;
+  Result<MutablePage> page = space_->Fix(mini_txn, stream->tail, stream->left);
   if (!page.ok()) return streams_->CannotAppend(txn, page.status());
   txn->undo.indexes.Note(index);  // first: it may run out of memory
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
-  const UndoStream* stream = txn->undo.stream;
+  stream->left = mini_txn->OnceReleased(page.value());
   SetUndoRecords(txn, txn->undo.records + 1);
   ROWAN_DCHECK(stream->free > pointer.offset);
   txn->undo.bytes += stream->free - pointer.offset;
@@ -359,7 +360,8 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   MiniTxn mini_txn(space_->pool());
   Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;
-  Result<MutablePage> page = space_->Fix(&mini_txn, txn->undo.header.page);
+  UndoStream* stream = txn->undo.stream;
+  Result<MutablePage> page = space_->Fix(&mini_txn, txn->undo.header.page, stream->left);
   if (!page.ok()) return page.status();
   TxnHeader header;
   status = LoadHeader(page.value(), txn, &header);
@@ -369,10 +371,11 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   header.csn = take_csn();
   ROWAN_DCHECK(header.csn != Csn(0));
   StoreHeader(&mini_txn, page.value(), txn, header);
+  stream->left = mini_txn.OnceReleased(page.value());
   const Lsn end = mini_txn.Commit();
   streams_->AddHistory(1);
-  txn->undo.stream->records.fetch_add(txn->undo.records, std::memory_order_relaxed);
-  txn->undo.stream->history.fetch_add(1, std::memory_order_release);
+  stream->records.fetch_add(txn->undo.records, std::memory_order_relaxed);
+  stream->history.fetch_add(1, std::memory_order_release);
   return end;
 }
 

@@ -35,6 +35,16 @@ Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
   return fixed;
 }
 
+Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page,
+                                   const OptimisticPage& left) const {
+  const uint64_t key = IdOf(page).Packed();
+  if (left.frame != nullptr && left.frame->page_id.load(std::memory_order_relaxed) == key) {
+    PageGuard guard = pool_->TryFixUnchanged(left);
+    if (guard.held()) return mini_txn->Adopt(std::move(guard));
+  }
+  return Fix(mini_txn, page);
+}
+
 Result<PageGuard> UndoSpace::FixShared(PageNumber page) const {
   ROWAN_DCHECK(page != kNoPage);
   Result<PageGuard> guard = pool_->Fix(IdOf(page), LatchMode::kShared);

@@ -38,6 +38,8 @@ class UndoSpace {
 
   /// The page, already fixed by the mini-transaction or fixed now. kCorrupt with a logged sentence.
   Result<MutablePage> Fix(MiniTxn* mini_txn, PageNumber page) const;
+  /// The same, quickly if it is `left` and did not change since.
+  Result<MutablePage> Fix(MiniTxn* mini_txn, PageNumber page, const OptimisticPage& left) const;
   /// Shared latch and a page of the right shape, or kCorrupt with a logged sentence.
   Result<PageGuard> FixShared(PageNumber page) const;
   /// The directory page of a stream.

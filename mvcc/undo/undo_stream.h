@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
+#include "buffer/page_guard.h"
 #include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/purge_window.h"
 #include "mvcc/undo/undo_page.h"
@@ -24,9 +25,10 @@ struct UndoStream {
   uint32_t number = 0;
   // The owner's.
   PageNumber tail;
-  uint16_t free = 0;   ///< free offset of the tail page
-  uint16_t begin = 0;  ///< of the tail page's records
-  uint64_t begun = 0;  ///< transactions whose headers were written here, not counting rolled back
+  uint16_t free = 0;    ///< free offset of the tail page
+  uint16_t begin = 0;   ///< of the tail page's records
+  OptimisticPage left;  ///< a hint: the page that its last change left, usually the tail
+  uint64_t begun = 0;   ///< transactions whose headers were written here, not counting rolled back
   // Purge's.
   PageNumber head;
   /// Just after what is purged: a header, or a record of `purge_txn`; or where the next header will
