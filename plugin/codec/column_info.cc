@@ -19,21 +19,32 @@ uint32_t LittleEndian(const unsigned char* source, uint32_t bytes) {
   return value;
 }
 
+constexpr uint64_t kSpaces = 0x2020202020202020;
+constexpr size_t kBlockBytes = 64;
+
+/// A block of bytes, by vectors that every machine's compiler knows.
+bool AreSpaces(const std::byte* block) {
+  using Vector = uint64_t __attribute__((vector_size(16)));
+  constexpr Vector kMany = {kSpaces, kSpaces};
+  const auto others = [block, kMany](size_t offset) {
+    Vector part;
+    std::memcpy(&part, block + offset, sizeof(part));
+    return part ^ kMany;
+  };
+  const Vector all = others(0) | others(16) | others(32) | others(48);
+  return (all[0] | all[1]) == 0;
+}
+
 }  // namespace
 
 size_t LengthWithoutPadding(Bytes text) {
   // Many at a time: a CHAR column of a character set with up to four bytes is mostly spaces.
-  constexpr uint64_t kSpaces = 0x2020202020202020;
-  const auto others = [&text](size_t end) {
-    return LoadLe<uint64_t>(text.data() + end - sizeof(kSpaces)) ^ kSpaces;
-  };
   size_t length = text.size();
-  while (length >= 32 &&
-         (others(length) | others(length - 8) | others(length - 16) | others(length - 24)) == 0) {
-    length -= 32;
+  while (length >= kBlockBytes && AreSpaces(text.data() + length - kBlockBytes)) {
+    length -= kBlockBytes;
   }
   while (length >= sizeof(kSpaces)) {
-    const uint64_t other = others(length);
+    const uint64_t other = LoadLe<uint64_t>(text.data() + length - sizeof(kSpaces)) ^ kSpaces;
     if (other != 0) return length - static_cast<size_t>(std::countl_zero(other)) / 8;
     length -= sizeof(kSpaces);
   }

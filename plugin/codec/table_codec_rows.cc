@@ -54,9 +54,15 @@ void AppendNumber(uint64_t number, ByteBuffer* target) {
   target->insert(target->end(), bytes, PutVarint(bytes, number));
 }
 
+void PutInRow(Bytes value, std::byte* target) {
+  target = PutVarint(target, uint64_t{value.size()} << 1);
+  if (!value.empty()) std::memcpy(target, value.data(), value.size());
+}
+
 void AppendInRow(Bytes value, ByteBuffer* row) {
-  AppendNumber(uint64_t{value.size()} << 1, row);
-  row->insert(row->end(), value.begin(), value.end());
+  const size_t before = row->size();
+  row->resize(before + InRowBytes(value.size()));
+  PutInRow(value, row->data() + before);
 }
 
 void AppendVariable(const PlacedValue& value, ByteBuffer* row) {
@@ -134,7 +140,9 @@ Status TableCodec::EncodeRow(const void* source, size_t key_bytes, BlobWriter* b
   const auto* record = static_cast<const unsigned char*>(source);
   const TableLayout& layout = *layout_;
   const RowRoom room = RoomFor(layout, key_bytes);
-  row->assign(room.fixed_bytes, std::byte{0});
+  // Until its end is known the row is as long as the one before, which as a rule is enough.
+  size_t size = room.fixed_bytes;
+  if (row->size() < size) row->resize(size);
   (*row)[0] = static_cast<std::byte>(layout.generation << 1);
   std::memcpy(row->data() + 1, record, layout.null_bytes);
   for (const CopyRun& run : layout.runs) {
@@ -145,12 +153,16 @@ Status TableCodec::EncodeRow(const void* source, size_t key_bytes, BlobWriter* b
     const ColumnInfo& column = layout.columns[c];
     if (column.IsNull(record)) continue;
     const Bytes value = column.Value(record);
-    if (row->size() + InRowBytes(value.size()) > room.wanted_bytes) {
+    const size_t end = size + InRowBytes(value.size());
+    if (end > room.wanted_bytes) {
       row->resize(room.fixed_bytes);
       return EncodeLargeRow(record, room, blobs, row);
     }
-    AppendInRow(value, row);
+    if (row->size() < end) row->resize(end);
+    PutInRow(value, row->data() + size);
+    size = end;
   }
+  row->resize(size);
   return Status::Ok();
 }
 
