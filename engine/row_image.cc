@@ -31,6 +31,7 @@ Status RowImage::EncodeKey(const void* record, Bytes number) {
 }
 
 Status RowImage::EncodeEntries(const void* record, const IndexSet* only) {
+  if (only != nullptr && only->empty()) return Status::Ok();
   elements_.clear();
   for (uint32_t i = 1; i < entries_.size(); ++i) {
     if (only != nullptr && !(*only)[i]) continue;
@@ -85,6 +86,7 @@ std::span<const IndexEntry> RowImage::ViewEntries() {
 void RowImage::ListChanges(const RowImage& before, const RowImage& after, const IndexSet* only,
                            std::vector<EntryChange>* changes) {
   changes->clear();
+  if (only != nullptr && only->empty()) return;
   for (uint32_t i = 1; i < after.entries_.size(); ++i) {
     if ((only != nullptr && !(*only)[i]) || after.entries_[i].has_several) continue;
     const EntryChange change{before.entries_[i].View(i), after.entries_[i].View(i)};

@@ -29,7 +29,8 @@ class RowImage {
   /// `number`: the key if records do not hold one.
   Status EncodeKey(const void* record, Bytes number);
   void SetKey(Bytes key) { key_.assign(key.begin(), key.end()); }
-  /// Encodes the entries in the indexes `only` (null: in all), with the key that was set.
+  /// Encodes the entries in the indexes `only` (null: in all; empty: in none), with the key that
+  /// was set.
   Status EncodeEntries(const void* record, const IndexSet* only = nullptr);
   Status EncodeRow(const void* record, RowCodec::BlobWriter* blobs);
   /// Replaces the encoded entries by others, in the order of their keys.

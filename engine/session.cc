@@ -349,19 +349,17 @@ Status Session::UpdateRow(Table* table, const StoredKey& old, Bytes new_key, Byt
 
 Status Session::ChangeRow(Table* table, const StoredKey& old, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
-  Status status;
-  if (EqualBytes(old.key, new_key)) {
-    status = writer_.UpdateRow(txn_.get(), table->index(0), old.key, new_row, old.seen);
-  } else {
-    status = MoveRow(table, old, new_key, new_row);
-  }
+  const bool moves = !EqualBytes(old.key, new_key);
+  Status status = moves
+                      ? MoveRow(table, old, new_key, new_row)
+                      : writer_.UpdateRow(txn_.get(), table->index(0), old.key, new_row, old.seen);
   if (!status.ok()) return AtIndex(status, 0);
   for (const EntryChange& change : changes) {
     status = ChangeEntry(table, change);
     if (!status.ok()) return AtIndex(status, change.after.index);
   }
   table->NoteChangedRow(old.key);
-  if (!EqualBytes(old.key, new_key)) table->NoteChangedRow(new_key);
+  if (moves) table->NoteChangedRow(new_key);
   NoteChange(table, 0);
   return Status::Ok();
 }

@@ -86,7 +86,7 @@ Status TableWriter::Take(const StoredRecord& row, const IndexSet* changed) {
 Status TableWriter::Prepare(const void* record) {
   record_ = record;
   return OrOutOfMemory([&] {
-    if (changed_ == nullptr || (*changed_)[0]) {
+    if (changed_ == nullptr || (!changed_->empty() && (*changed_)[0])) {
       const Status status = after_.EncodeKey(record, before_.key());
       if (!status.ok()) return status;
     } else {

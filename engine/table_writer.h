@@ -61,7 +61,8 @@ class TableWriter final : private RowCodec::BlobWriter {
   Status Load(BulkLoad* load, const void* record, Bytes number = {});
 
   /// Takes the row for the next step. `changed`: in which indexes its entries may change, with [0]
-  /// whether its key may (null: all); it lives until then, the contents of `row` need not.
+  /// whether its key may (null: all, empty: none); it lives until then, the contents of `row` need
+  /// not.
   Status Take(const StoredRecord& row, const IndexSet* changed = nullptr);
   /// REQUIRES: a row was taken, here and below.
   Status Update(const void* record);

@@ -228,7 +228,8 @@ class ha_rowan : public handler, private EntryFilter {
   Status UpdateRecord(const uchar* old_record, uchar* new_record);
   Status DeleteRecord(const uchar* record);
   int NoteFailure(Status status);
-  void ChooseChangedIndexes();
+  /// As TableWriter::Take wants them.
+  const IndexSet* ChangedIndexes();
   void mv_key_capacity(uint* keys, size_t* bytes) const override;
 
   // ha_rowan_info.cc
@@ -257,7 +258,8 @@ class ha_rowan : public handler, private EntryFilter {
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
   LockMode duplicate_mode_ = LockMode::kShared;
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
-  IndexSet changed_indexes_;
+  IndexSet changed_indexes_;  ///< see ChangedIndexes
+  const IndexSet no_indexes_;
   uint duplicate_key_ = MAX_KEY;             ///< server key number of the last duplicate
   bool duplicate_in_load_ = false;           ///< it was found after rows had been loaded
   std::vector<std::string> exported_files_;  ///< until UNLOCK TABLES

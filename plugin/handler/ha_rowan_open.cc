@@ -117,7 +117,7 @@ void ha_rowan::PrepareBuffers() {
   ref_length = ReferenceBytes(*part_);
   // A scan of the table walks the primary key: an UPDATE that changes it collects its rows first.
   key_used_on_scan = table->s->primary_key;
-  changed_indexes_.assign(engine_table()->index_count(), true);
+  changed_indexes_.assign(engine_table()->index_count(), false);
   stats.block_size = g_engine->options().storage.page_size_bytes;
 }
 

@@ -89,23 +89,29 @@ void ha_rowan::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
 
 // --- update and delete ---
 
-void ha_rowan::ChooseChangedIndexes() {
+const IndexSet* ha_rowan::ChangedIndexes() {
   // Only for plain UPDATE is the write set known to name every column that changes.
   const int command = thd_sql_command(ha_thd());
   const bool precise =
       (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI) && !part_->cascades_may_return();
-  changed_indexes_.assign(changed_indexes_.size(), !precise);
-  if (!precise) return;
-  for (uint32_t i = 0; i < changed_indexes_.size(); ++i) {
-    const uint32_t key_number = codec().KeyOfIndexNumber(i);
+  if (!precise) return nullptr;
+  const TableCodec& codec = this->codec();
+  const auto count = static_cast<uint32_t>(changed_indexes_.size());
+  bool any = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t key_number = codec.KeyOfIndexNumber(i);
     if (key_number >= table->s->keys) continue;
     const KEY& key = table->key_info[key_number];
-    for (uint part = 0; part < key.user_defined_key_parts && !changed_indexes_[i]; ++part) {
-      changed_indexes_[i] = bitmap_is_set(table->write_set, key.key_part[part].fieldnr - 1);
+    bool changes = false;
+    for (uint part = 0; part < key.user_defined_key_parts && !changes; ++part) {
+      changes = bitmap_is_set(table->write_set, key.key_part[part].fieldnr - 1);
     }
+    // Every entry holds the clustered key.
+    if (changes && i == 0) return nullptr;
+    changed_indexes_[i] = changes;
+    any = any || changes;
   }
-  // Every entry holds the clustered key.
-  if (changed_indexes_[0]) changed_indexes_.assign(changed_indexes_.size(), true);
+  return any ? &changed_indexes_ : &no_indexes_;
 }
 
 int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
@@ -129,9 +135,8 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, uchar* new_record) {
   StoredRecord row;
   status = part_->FindStored(old_record, session_, &row);
   if (!status.ok()) return status;
-  ChooseChangedIndexes();
   TableWriter* writer = part_->WriterFor(session_);
-  status = writer->Take(row, &changed_indexes_);
+  status = writer->Take(row, ChangedIndexes());
   if (!status.ok()) return status;
   if (row.record != old_record) {
     const auto* stored = static_cast<const uchar*>(row.record);
