@@ -37,8 +37,8 @@ void FilteredRows::Restart() {
 }
 
 /// The server counts those that are delivered. Those passed over have been examined, too.
-void FilteredRows::CountUpTo(uint64_t number) {
-  BlockReader::CountExamined(number - counted_);
+void FilteredRows::CountUpTo(uint64_t number, const Status& status) {
+  BlockReader::CountExamined(number - counted_ + (status.ok() ? 0 : 1));
   counted_ = number + 1;
 }
 
@@ -114,8 +114,9 @@ Status FilteredRows::NextAlone(TableCursor* reader, unsigned char* record) {
     if (is_aside) AddCounter(Counter::kBlockRowsAside);
     const RowNumber row = is_aside ? block_.aside()[aside_at_++] : rows.begin()[row_at_++];
     const Status status = is_aside ? block_.PutIfPasses(row, record) : block_.Put(row, record);
-    if (status.ok()) CountUpTo(row);
-    if (!status.Is(Code::kNotFound)) return status;  // an entry without a row
+    if (status.Is(Code::kNotFound)) continue;  // an entry without a row
+    CountUpTo(row, status);
+    return status;
   }
 }
 
@@ -128,8 +129,9 @@ Status FilteredRows::NextOfPieces(TableCursor* reader, unsigned char* record) {
       const Status status = row.is_aside
                                 ? block_.PutIfPasses(reader, row.stored, record)
                                 : reader->PutEntry(row.stored.key, row.stored.value, record);
-      if (status.ok()) CountUpTo(row.number);
-      if (!status.Is(Code::kNotFound)) return status;
+      if (status.Is(Code::kNotFound)) continue;
+      CountUpTo(row.number, status);
+      return status;
     }
     CountRest(pieces_->rows_read());
     std::vector<RowPlan::Range> rest = pieces_->Rest();

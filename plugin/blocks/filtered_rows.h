@@ -30,8 +30,9 @@ class FilteredRows final : public BlockRows {
   Status OpenPieces(TableCursor* reader);
   void ReadAlone(std::vector<RowPlan::Range> ranges);
   [[nodiscard]] bool MayAskForHelp() const;
-  /// Up to the row with this number, which is delivered, among those of the batch or piece.
-  void CountUpTo(uint64_t number);
+  /// Up to the row with this number, which is delivered, or has an error, among those of the batch
+  /// or piece.
+  void CountUpTo(uint64_t number, const Status& status);
   /// The batch or piece is over, which has so many rows.
   void CountRest(uint64_t rows);
   Status NextBatch(TableCursor* reader);

@@ -32,7 +32,7 @@ void GroupedRows::Restart() {
   shown_ = &states_;
   has_begun_ = false;
   row_at_ = aside_at_ = 0;
-  uncounted_ = 0;
+  uncounted_ = passed_ = 0;
   at_end_ = delivers_groups_ = delivers_aside_ = is_group_ = false;
 }
 
@@ -96,13 +96,20 @@ Status GroupedRows::TryNext() {
 void GroupedRows::StartDelivery() {
   delivers_groups_ = true;
   next_group_ = 0;
-  uncounted_ -= states_.size() + (delivers_aside_ ? 1 : 0);
+  CountExamined(states_.size() + (delivers_aside_ ? 1 : 0));
+  uncounted_ = 0;
 }
 
-/// All rows but as many as there are groups, which the server counts when they are delivered.
-void GroupedRows::CountExamined() {
-  BlockReader::CountExamined(uncounted_ - states_.size());
-  uncounted_ = states_.size();
+/// The batch's rows before this one have been read.
+void GroupedRows::PassTo(size_t row) {
+  uncounted_ += row - passed_;
+  passed_ = row;
+}
+
+/// All rows read but as many as the server counts when it gets them.
+void GroupedRows::CountExamined(size_t delivered) {
+  BlockReader::CountExamined(uncounted_ - delivered);
+  uncounted_ = delivered;
 }
 
 /// Until there is something to deliver. kEndOfRange.
@@ -113,14 +120,14 @@ Status GroupedRows::GoOn() {
       continue;
     }
     if (at_end_) return Status(Code::kEndOfRange);
-    row_at_ = aside_at_ = 0;
-    CountExamined();
+    PassTo(block_.size());
+    row_at_ = aside_at_ = passed_ = 0;
+    CountExamined(states_.size());
     const Status status = block_.NextBatch(
         reader_, [this](Batch* batch, Selection* rows) { states_.Read(batch, rows); });
     at_end_ = status.Is(Code::kEndOfRange);
     if (at_end_) StartDelivery();
     if (!at_end_ && !status.ok()) return status;
-    if (!at_end_) uncounted_ += block_.size();
   }
   return Status::Ok();
 }
@@ -134,9 +141,13 @@ Status GroupedRows::GoOnInBatch() {
       has_aside ? std::lower_bound(first, rows.end(), block_.aside()[aside_at_]) : rows.end();
   states_.Add(block_.batch(), {first, stop});
   row_at_ = static_cast<size_t>(stop - rows.begin());
+  PassTo(has_aside ? block_.aside()[aside_at_] + size_t{1} : block_.size());
   if (has_aside) {
     const Status judged = block_.PutIfPasses(block_.aside()[aside_at_], record_);
-    if (!judged.ok() && !judged.Is(Code::kNotFound)) return judged;
+    if (!judged.ok() && !judged.Is(Code::kNotFound)) {
+      CountExamined(0);
+      return judged;
+    }
     delivers_aside_ = judged.ok();
     if (!delivers_aside_) ++aside_at_;
   }

@@ -57,7 +57,8 @@ class GroupedRows final : public BlockRows {
   }
   Status Show(const RowCopy& row);
   void StartDelivery();
-  void CountExamined();
+  void PassTo(size_t row);
+  void CountExamined(size_t delivered);
 
   const std::vector<ValueId> keys_;
   const std::vector<Aggregate> aggregates_;
@@ -71,6 +72,7 @@ class GroupedRows final : public BlockRows {
   bool at_end_ = false;
   size_t row_at_ = 0;     ///< the next one of the batch's rows
   size_t aside_at_ = 0;   ///< the next one of those aside
+  size_t passed_ = 0;     ///< of the batch's rows, those read
   size_t uncounted_ = 0;  ///< rows that were read and are not counted as examined, at least groups
   bool delivers_groups_ = false;
   bool delivers_aside_ = false;  ///< once the groups are delivered

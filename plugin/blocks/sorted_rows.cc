@@ -65,23 +65,29 @@ Status SortedRows::Collect(TableCursor* reader, unsigned char* record) {
   is_collected_ = has_more_ = false;
   arrivals_ = 0;
   uint64_t examined = 0;
+  // Those delivered count again, as those that a sort of the server reads.
+  const auto count = [&] {
+    if (is_first) BlockReader::CountExamined(examined);
+  };
   for (;;) {
     const Status status = block_.NextBatch(
         reader, [this](Batch* batch, Selection* rows) { values_.Read(batch, rows); });
     if (status.Is(Code::kEndOfRange)) break;
     if (!status.ok()) return status;
-    examined += block_.size();
-    if (const Status collected = CollectBatch(record); !collected.ok()) return collected;
+    if (const Status collected = CollectBatch(record, &examined); !collected.ok()) {
+      count();
+      return collected;
+    }
   }
   Arrange();
-  // Those delivered count again, as those that a sort of the server reads.
-  if (is_first) BlockReader::CountExamined(examined);
+  count();
   is_collected_ = true;
   next_ = 0;
   return Status::Ok();
 }
 
-Status SortedRows::CollectBatch(unsigned char* record) {
+/// Adds the rows that were read to `*examined`.
+Status SortedRows::CollectBatch(unsigned char* record, uint64_t* examined) {
   const RowNumber* row = block_.rows().begin();
   const RowNumber* const end = block_.rows().end();
   for (const RowNumber aside : block_.aside()) {
@@ -93,9 +99,11 @@ Status SortedRows::CollectBatch(unsigned char* record) {
     AddCounter(Counter::kBlockRowsAside);
     const Status judged = block_.PutIfPasses(aside, record);
     if (judged.Is(Code::kNotFound)) continue;
-    if (!judged.ok()) return judged;
-    const uint32_t slot = TakeSlot();
-    if (!values_.KeepOfRecord(slot)) return Status(Code::kInterrupted);
+    const uint32_t slot = judged.ok() ? TakeSlot() : kNoSlot;
+    if (!judged.ok() || !values_.KeepOfRecord(slot)) {
+      *examined += aside + uint64_t{1};
+      return judged.ok() ? Status(Code::kInterrupted) : judged;
+    }
     Offer(slot, aside);
   }
   for (; row != end; ++row) {
@@ -103,6 +111,7 @@ Status SortedRows::CollectBatch(unsigned char* record) {
     values_.Keep(*row, slot);
     Offer(slot, *row);
   }
+  *examined += block_.size();
   return Status::Ok();
 }
 

@@ -46,7 +46,7 @@ class SortedRows final : public BlockRows {
 
   Status TryNext(TableCursor* reader, unsigned char* record);
   Status Collect(TableCursor* reader, unsigned char* record);
-  Status CollectBatch(unsigned char* record);
+  Status CollectBatch(unsigned char* record, uint64_t* examined);
   uint32_t TakeSlot();
   void Offer(uint32_t slot, RowNumber row);
   void DropLast();

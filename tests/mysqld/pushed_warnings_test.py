@@ -187,6 +187,18 @@ def test_examined_rows_are_those_of_the_table(t, twin):
                  "ORDER BY EVENT_ID DESC LIMIT 1")
 
 
+def test_examined_rows_of_a_failing_statement(t, twin):
+    for query in ("SELECT SUM(v) FROM n WHERE big * big > 5", "SELECT SUM(big * big) FROM n",
+                  "SELECT id FROM n WHERE big * big > 5 AND v > 7",
+                  "SELECT k, SUM(v) FROM n WHERE big * big > 5 GROUP BY k",
+                  "SELECT k, SUM(big * big) FROM n WHERE v > 20 GROUP BY k",
+                  "SELECT id, v FROM n WHERE id BETWEEN 150 AND 500 AND big * big > 5 ORDER BY v"):
+        t.equal(twin.pushed(query).error, 1690, query)
+        twin.run("SELECT ROWS_EXAMINED FROM performance_schema.events_statements_history WHERE "
+                 f"THREAD_ID = PS_CURRENT_THREAD_ID() AND SQL_TEXT = '{query}' "
+                 "ORDER BY EVENT_ID DESC LIMIT 1")
+
+
 def test_a_statement_fails_where_there_is_no_memory_for_its_plan(t, monkeypatch):
     server = t.new_server()
     counts = Path(server.folder) / "refuse"
