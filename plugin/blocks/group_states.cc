@@ -8,6 +8,8 @@
 
 #include "mysql/strings/m_ctype.h"
 
+#include "plugin/blocks/incomplete_dates.h"
+
 namespace rowan {
 namespace {
 
@@ -21,30 +23,6 @@ constexpr Wide kSumMax = Wide{1} << 125;
 
 bool IsWithin(Wide number, Wide limit) { return -limit <= number && number <= limit; }
 
-void AppendTo(const void* bytes, size_t size, ByteBuffer* target) {
-  const auto* first = static_cast<const std::byte*>(bytes);
-  target->insert(target->end(), first, first + size);
-}
-
-/// Storing such a date may have a warning, which the server gives for each row.
-bool IsIncompleteDate(ValueKind kind, int64_t number) {
-  if (kind == ValueKind::kDate) return (number & 31) == 0 || (number >> 5 & 15) == 0;
-  const int64_t days = number >> 41;
-  return (days & 31) == 0 || (days >> 5) % 13 == 0;
-}
-
-void PutIncompleteDatesAside(ValueKind kind, const ValueVector& values, Batch* batch,
-                             Selection* rows) {
-  if (kind != ValueKind::kDate && kind != ValueKind::kDatetime) return;
-  const auto* const numbers = values.As<int64_t>();
-  rows->Retain([&](RowNumber row) {
-    if (values.nulls()[row] != 0 || !IsIncompleteDate(kind, numbers[row])) [[likely]]
-      return true;
-    batch->PutAside(row);
-    return false;
-  });
-}
-
 template <typename T>
 T StoredIn(Wide number) {
   T value;
@@ -55,12 +33,8 @@ T StoredIn(Wide number) {
 }  // namespace
 
 void GroupStates::Read(Batch* batch, Selection* rows) {
-  key_values_.clear();
+  keys_.Read(batch, rows);
   aggregate_values_.clear();
-  for (const ValueId id : keys_) {
-    key_values_.push_back(&batch->Read(id, rows));
-    PutIncompleteDatesAside(batch->plan().TypeOf(id).kind, *key_values_.back(), batch, rows);
-  }
   for (const Aggregate& aggregate : aggregates_) {
     const bool has_value = aggregate.kind != Aggregate::Kind::kCountRows;
     aggregate_values_.push_back(has_value ? &batch->Read(aggregate.value, rows) : nullptr);
@@ -88,6 +62,9 @@ void GroupStates::Add(const Batch& batch, std::span<const RowNumber> rows) {
     switch (aggregates_[i].kind) {
       case Aggregate::Kind::kCountRows: CountRows(i, rows); break;
       case Aggregate::Kind::kCount: CountValues(i, rows); break;
+      case Aggregate::Kind::kBitAnd:
+      case Aggregate::Kind::kBitOr:
+      case Aggregate::Kind::kBitXor: AddBits(i, rows); break;
       default: {
         const ValueType& type = batch.plan().TypeOf(aggregates_[i].value);
         if (type.kind == ValueKind::kBytes) {
@@ -126,34 +103,13 @@ void GroupStates::AssignGroups(const Batch& batch, std::span<const RowNumber> ro
 }
 
 uint32_t GroupStates::GroupOf(const Batch& batch, RowNumber row) {
-  EncodeKey(batch, row);
+  keys_.Encode(batch.plan(), row, &key_);
   if (key_ == last_key_) return last_group_;  // never empty
   bool is_new = false;
   last_group_ = table_.Find(key_, &is_new);
   if (is_new) StartGroup(batch, row);
   std::swap(key_, last_key_);
   return last_group_;
-}
-
-void GroupStates::EncodeKey(const Batch& batch, RowNumber row) {
-  key_.clear();
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    const ValueVector& values = *key_values_[i];
-    const bool is_null = values.has_nulls() && values.nulls()[row] != 0;
-    key_.push_back(static_cast<std::byte>(is_null ? 0 : 1));
-    if (is_null) continue;
-    switch (batch.plan().TypeOf(keys_[i]).kind) {
-      case ValueKind::kBytes: {
-        const Bytes text = values.As<Bytes>()[row];
-        const auto size = static_cast<uint32_t>(text.size());
-        AppendTo(&size, sizeof(size), &key_);
-        AppendTo(text.data(), text.size(), &key_);
-        break;
-      }
-      case ValueKind::kWideDecimal: AppendTo(&values.As<Wide>()[row], sizeof(Wide), &key_); break;
-      default: AppendTo(&values.As<uint64_t>()[row], sizeof(uint64_t), &key_);
-    }
-  }
 }
 
 void GroupStates::StartGroup(const Batch& batch, RowNumber row) {
@@ -212,6 +168,23 @@ void GroupStates::AddSum(size_t aggregate, std::span<const RowNumber> rows) {
     ++state.count;
     if constexpr (sizeof(T) == sizeof(Wide)) {
       has_large_sum_ = has_large_sum_ || !IsWithin(state.number, kSumMax);
+    }
+  }
+}
+
+void GroupStates::AddBits(size_t aggregate, std::span<const RowNumber> rows) {
+  const ValueVector& values = *aggregate_values_[aggregate];
+  const Aggregate::Kind kind = aggregates_[aggregate].kind;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (values.nulls()[rows[i]] != 0) continue;
+    AggregateState& state = StateAt(i, aggregate);
+    const uint64_t value = values.As<uint64_t>()[rows[i]];
+    const auto bits = static_cast<uint64_t>(state.number);
+    const bool is_first = state.count++ == 0;
+    switch (kind) {
+      case Aggregate::Kind::kBitAnd: state.number = Wide{is_first ? value : bits & value}; break;
+      case Aggregate::Kind::kBitOr: state.number = Wide{bits | value}; break;
+      default: state.number = Wide{bits ^ value};
     }
   }
 }

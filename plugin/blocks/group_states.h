@@ -12,6 +12,7 @@
 
 #include "plugin/blocks/group_table.h"
 #include "plugin/blocks/row_copies.h"
+#include "plugin/blocks/stored_key.h"
 #include "plugin/program/batch.h"
 
 namespace rowan {
@@ -23,13 +24,16 @@ struct Aggregate {
     kSum,    ///< and their number
     kMin,
     kMax,
+    kBitAnd,  ///< of integers
+    kBitOr,
+    kBitXor,
   };
   Kind kind = Kind::kCountRows;
   ValueId value{};  ///< not for kCountRows
 };
 
 struct AggregateState {
-  Wide number = 0;     ///< the sum, times 10^scale; the least or greatest value unless it is text
+  Wide number = 0;     ///< the sum, times 10^scale; bits; the least or greatest value but a text
   uint64_t count = 0;  ///< rows, or values that are not NULL
   RowCopy extreme;     ///< the first row with the least or greatest value
   Bytes text;          ///< see GroupStates::changed_
@@ -64,7 +68,6 @@ class GroupStates {
  private:
   void AssignGroups(const Batch& batch, std::span<const RowNumber> rows);
   uint32_t GroupOf(const Batch& batch, RowNumber row);
-  void EncodeKey(const Batch& batch, RowNumber row);
   void StartGroup(const Batch& batch, RowNumber row);
   void AddTo(size_t aggregate, ValueKind kind, std::span<const RowNumber> rows);
   void CountRows(size_t aggregate, std::span<const RowNumber> rows);
@@ -73,6 +76,7 @@ class GroupStates {
   void AddSum(size_t aggregate, std::span<const RowNumber> rows);
   template <typename T>
   void AddExtreme(size_t aggregate, std::span<const RowNumber> rows);
+  void AddBits(size_t aggregate, std::span<const RowNumber> rows);
   void AddExtremeText(size_t aggregate, const CHARSET_INFO* charset,
                       std::span<const RowNumber> rows);
   void Change(AggregateState* state, RowNumber row);
@@ -81,10 +85,9 @@ class GroupStates {
     return states_[groups_of_[position] * aggregates_.size() + aggregate];
   }
 
-  const std::vector<ValueId> keys_;
+  StoredKey keys_;
   const std::vector<Aggregate> aggregates_;
-  std::vector<const ValueVector*> key_values_;        ///< of the batch
-  std::vector<const ValueVector*> aggregate_values_;  ///< likewise; null for kCountRows
+  std::vector<const ValueVector*> aggregate_values_;  ///< of the batch; null for kCountRows
   std::array<uint32_t, kBatchRowsMax> groups_of_{};   ///< by position among the rows being added
   GroupTable table_;
   RowCopies copies_;

@@ -19,7 +19,10 @@ bool GroupedPieces::IsPossible(const BatchPlan& plan, const std::vector<Aggregat
   return std::all_of(aggregates.begin(), aggregates.end(), [&](const Aggregate& aggregate) {
     switch (aggregate.kind) {
       case Aggregate::Kind::kCountRows:
-      case Aggregate::Kind::kCount: return true;
+      case Aggregate::Kind::kCount:
+      case Aggregate::Kind::kBitAnd:
+      case Aggregate::Kind::kBitOr:
+      case Aggregate::Kind::kBitXor: return true;
       case Aggregate::Kind::kSum: return plan.TypeOf(aggregate.value).kind != ValueKind::kDouble;
       case Aggregate::Kind::kMin:
       case Aggregate::Kind::kMax: {

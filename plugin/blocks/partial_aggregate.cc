@@ -4,6 +4,7 @@
 #include "plugin/blocks/partial_aggregate.h"
 
 #include <array>
+#include <utility>
 
 #include "my_byteorder.h"
 #include "mysqld_error.h"
@@ -61,6 +62,14 @@ my_decimal SumAsDecimal(Wide number, uint32_t scale) {
 
 }  // namespace
 
+bool PartialAggregate::Prepare() {
+  if (sum_func() == SUM_BIT_FUNC) {
+    bits_ = new (current_thd->mem_root) Item_int(ulonglong{0});
+    if (bits_ == nullptr) return false;
+  }
+  return set_aggregator(Aggregator::SIMPLE_AGGREGATOR) == 0;
+}
+
 bool PartialAggregate::add() {
   PassOn(Target::kState);
   return current_thd->is_error();
@@ -76,6 +85,9 @@ void PartialAggregate::PassOn(Target target) {
     case Aggregate::Kind::kCountRows:
     case Aggregate::Kind::kCount: return PassOnCount(target, state().count);
     case Aggregate::Kind::kSum: return PassOnSum(target);
+    case Aggregate::Kind::kBitAnd:
+    case Aggregate::Kind::kBitOr:
+    case Aggregate::Kind::kBitXor: return PassOnBits(target);
     default: return PassOnExtreme(target);
   }
 }
@@ -132,6 +144,15 @@ void PartialAggregate::PassOnAverage(Target target, const my_decimal& sum) {
   }
   my_decimal2binary(E_DEC_FATAL_ERROR, &total, field, function->f_precision, function->f_scale);
   int8store(counted, count);
+}
+
+void PartialAggregate::PassOnBits(Target target) {
+  if (state().count == 0) return PassOnRow(target);
+  bits_->value = static_cast<longlong>(state().number);
+  Item** const argument = function_->get_arg_ptr(0);
+  Item* const of_row = std::exchange(*argument, bits_);
+  PassOnRow(target);
+  *argument = of_row;
 }
 
 void PartialAggregate::PassOnExtreme(Target target) {

@@ -18,8 +18,8 @@ namespace rowan {
 
 class PartialAggregate final : public Item_sum {
  public:
-  /// COUNT, SUM and AVG with a decimal result, MIN, MAX; without DISTINCT. `aggregate`: with this
-  /// number in `rows`, which outlive the executions of the plan.
+  /// COUNT, SUM and AVG with a decimal result, MIN, MAX, functions of the bits of integers; without
+  /// DISTINCT. `aggregate`: with this number in `rows`, which outlive the executions of the plan.
   PartialAggregate(THD* thd, Item_sum* function, GroupedRows* rows, const Aggregate& aggregate,
                    size_t number)
       : Item_sum(thd, function),
@@ -28,7 +28,7 @@ class PartialAggregate final : public Item_sum {
         aggregate_(aggregate),
         number_(number) {}
   /// After construction. False: no memory.
-  [[nodiscard]] bool Prepare() { return set_aggregator(Aggregator::SIMPLE_AGGREGATOR) == 0; }
+  [[nodiscard]] bool Prepare();
 
   // --- aggregation ---
   void clear() override { function_->clear(); }
@@ -62,6 +62,8 @@ class PartialAggregate final : public Item_sum {
   void PassOnCount(Target target, ulonglong rows);
   void PassOnSum(Target target);
   void PassOnAverage(Target target, const my_decimal& sum);
+  /// As if they were the argument of one row.
+  void PassOnBits(Target target);
   /// MIN or MAX of the row that has it.
   void PassOnExtreme(Target target);
   /// The function takes the row in the record.
@@ -72,6 +74,7 @@ class PartialAggregate final : public Item_sum {
   GroupedRows* const rows_;
   const Aggregate aggregate_;
   const size_t number_;
+  Item_int* bits_ = nullptr;  ///< of functions of bits
 };
 
 }  // namespace rowan

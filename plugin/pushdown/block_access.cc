@@ -68,6 +68,10 @@ constexpr double kRowsInRangesMin = 200;
 
 }  // namespace
 
+AccessPath* ScanUnder(AccessPath* path) {
+  return path->type == AccessPath::FILTER ? path->filter().child : path;
+}
+
 bool ReadsManyRows(const AccessPath& scan) {
   return scan.type != AccessPath::INDEX_RANGE_SCAN || scan.num_output_rows() >= kRowsInRangesMin;
 }

@@ -25,6 +25,8 @@ struct BlockAccess {
   BlockPlan plan{};
 };
 
+/// The scan at `path`, or the one under the filter there.
+AccessPath* ScanUnder(AccessPath* path);
 /// False: batches would not pay, as in the many queries for few rows.
 bool ReadsManyRows(const AccessPath& scan);
 /// Rows that come in another order, or for others, are made of what the scan reads.

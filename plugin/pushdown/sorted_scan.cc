@@ -22,10 +22,6 @@
 namespace rowan {
 namespace {
 
-AccessPath* ScanUnder(AccessPath* path) {
-  return path->type == AccessPath::FILTER ? path->filter().child : path;
-}
-
 /// The sort directly above the scan of the table, or above its filter; null: there is none, or the
 /// table is read in several ways.
 AccessPath* SortOf(AccessPath* root, JOIN* join, const TABLE* table) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,10 @@
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/block_access.h"
 #include "plugin/pushdown/conditions.h"
+#include "plugin/pushdown/distinct_values.h"
 #include "plugin/pushdown/filtered_scan.h"
 #include "plugin/pushdown/ordered_range.h"
+#include "plugin/pushdown/repeated_rows.h"
 #include "plugin/pushdown/sorted_scan.h"
 #include "plugin/pushdown/table_access.h"
 #include "plugin/server/system_variables.h"
@@ -50,6 +53,7 @@ class BlockRecogniser {
   std::optional<Aggregate> ReadCount(Item* argument);
   std::optional<Aggregate> ReadSum(Item_sum* function);
   std::optional<Aggregate> ReadExtreme(Item_sum* function);
+  std::optional<Aggregate> ReadBits(Item_sum* function);
 
   const TABLE* const table_;
   JOIN* const join_;
@@ -117,7 +121,15 @@ void BlockRecogniser::AddSelectedDates(AccessPath* root, Fields* fields) {
 // --- aggregates ---
 
 bool BlockRecogniser::ReadAggregates() {
+  // Those that take distinct values take the first row of each.
+  const size_t grouped = keys_.size();
   for (Item_sum** function = join_->sum_funcs; *function != nullptr; ++function) {
+    const bool is_distinct = (*function)->has_with_distinct();
+    if (is_distinct && !AddDistinctArguments(*function, values_, &keys_)) return false;
+  }
+  divides_finer_ = divides_finer_ || keys_.size() > grouped;
+  for (Item_sum** function = join_->sum_funcs; *function != nullptr; ++function) {
+    if ((*function)->has_with_distinct()) continue;
     const std::optional<Aggregate> aggregate = ReadAggregate(*function);
     if (!aggregate.has_value()) return false;
     aggregates_.push_back(*aggregate);
@@ -128,16 +140,14 @@ bool BlockRecogniser::ReadAggregates() {
 }
 
 std::optional<Aggregate> BlockRecogniser::ReadAggregate(Item_sum* function) {
-  if (function->is_rollup_sum_wrapper() || function->has_with_distinct() ||
-      function->argument_count() != 1) {
-    return std::nullopt;
-  }
+  if (function->is_rollup_sum_wrapper() || function->argument_count() != 1) return std::nullopt;
   switch (function->sum_func()) {
     case Item_sum::COUNT_FUNC: return ReadCount(function->get_arg(0));
     case Item_sum::SUM_FUNC:
     case Item_sum::AVG_FUNC: return ReadSum(function);
     case Item_sum::MIN_FUNC:
     case Item_sum::MAX_FUNC: return ReadExtreme(function);
+    case Item_sum::SUM_BIT_FUNC: return ReadBits(function);
     default: return std::nullopt;
   }
 }
@@ -180,6 +190,17 @@ std::optional<Aggregate> BlockRecogniser::ReadExtreme(Item_sum* function) {
   return Aggregate{least ? Aggregate::Kind::kMin : Aggregate::Kind::kMax, *value};
 }
 
+std::optional<Aggregate> BlockRecogniser::ReadBits(Item_sum* function) {
+  const char* reason = nullptr;
+  const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
+  if (!value.has_value() || function->result_type() != INT_RESULT) return std::nullopt;
+  const ValueKind kind = values_->TypeOf(*value).kind;
+  if (kind != ValueKind::kSigned && kind != ValueKind::kUnsigned) return std::nullopt;
+  const std::string_view name = function->func_name();
+  if (name == "bit_and") return Aggregate{Aggregate::Kind::kBitAnd, *value};
+  return Aggregate{name == "bit_or" ? Aggregate::Kind::kBitOr : Aggregate::Kind::kBitXor, *value};
+}
+
 Counter BlockRecogniser::Recognise(AccessPath* root) {
   if (!ReadGroups(root)) return Counter::kBlocksLeftByGroup;
   return ReadAggregates() ? Counter::kCount : Counter::kBlocksLeftByAggregate;
@@ -218,12 +239,16 @@ bool IsPlainAggregation(const JOIN& join, const AccessPath& aggregation) {
 /// Puts the functions' stand-ins into the plan. False: no memory, nothing has changed.
 bool StandIn(THD* thd, const JOIN& join, const std::vector<Aggregate>& aggregates,
              GroupedRows* rows) {
-  std::vector<PartialAggregate*> all;
-  for (size_t i = 0; i < aggregates.size(); ++i) {
+  std::vector<Item_sum*> all;
+  size_t number = 0;
+  for (Item_sum** function = join.sum_funcs; *function != nullptr; ++function) {
+    all.push_back(*function);
+    if ((*function)->has_with_distinct()) continue;
     auto* const one =
-        new (thd->mem_root) PartialAggregate(thd, join.sum_funcs[i], rows, aggregates[i], i);
+        new (thd->mem_root) PartialAggregate(thd, *function, rows, aggregates[number], number);
     if (one == nullptr || !one->Prepare()) return false;
-    all.push_back(one);
+    all.back() = one;
+    ++number;
   }
   std::copy(all.begin(), all.end(), join.sum_funcs);
   return true;
@@ -270,7 +295,10 @@ void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
   ha_rowan* const file = OnlyTableOf(*join);
   if (file == nullptr || !PushdownBlocks(thd)) return;
   if (aggregates && PushAggregation(thd, file, root, join)) return;
-  if (PushFirstOfOrder(thd, file, root, join) || PushOrderedRange(thd, file, root, join)) return;
+  if (PushFirstOfOrder(thd, file, root, join) || PushOrderedRange(thd, file, root, join) ||
+      DropRepeatedRows(thd, file, root, join)) {
+    return;
+  }
   PushFilter(thd, file, root, join);
 }
 

@@ -12,8 +12,8 @@
 //   - the aggregation stands directly above a scan of the table or of an index that has all
 //     columns, forwards, with or without ranges
 //   - the condition above the scan is all of what programs can do (plugin/program/)
-//   - aggregates are COUNT, SUM and AVG of exact numbers, MIN and MAX, none DISTINCT; no ROLLUP, no
-//     window
+//   - aggregates are COUNT, SUM and AVG of exact numbers, MIN and MAX, BIT_AND, BIT_OR and BIT_XOR
+//     of integers; COUNT, SUM and AVG also of distinct values; no ROLLUP, no window
 //   - what the block groups by depends on nothing but columns of the table
 #pragma once
 

@@ -180,7 +180,13 @@ def test_examined_rows_are_those_of_the_table(t, twin):
                   "SELECT k, SUM(v) FROM n WHERE big < 1000 AND big * big > 90 GROUP BY k",
                   "SELECT id FROM n WHERE big < 1000 AND (big * big > 5) IS TRUE",
                   "SELECT e, MAX(v), MIN(s) FROM n GROUP BY e",
-                  "SELECT COUNT(*) FROM n WHERE f < '5abc' AND v > 3"):
+                  "SELECT COUNT(*) FROM n WHERE f < '5abc' AND v > 3",
+                  "SELECT id, (SELECT COUNT(HEX(i.s)) FROM n i WHERE i.v > o.v AND i.k < 5) FROM n "
+                  "o WHERE o.id < 4",
+                  "SELECT id, (SELECT COUNT(i.k) FROM n i WHERE i.v > o.v AND i.k < 5) FROM n "
+                  "o WHERE o.id < 4",
+                  "SELECT DISTINCT k FROM n WHERE v > 30", "SELECT DISTINCT s FROM n LIMIT 7",
+                  "SELECT COUNT(DISTINCT k), SUM(v) FROM n WHERE v < 500"):
         twin.run(query)
         twin.run("SELECT ROWS_EXAMINED FROM performance_schema.events_statements_history WHERE "
                  "THREAD_ID = PS_CURRENT_THREAD_ID() AND SQL_TEXT LIKE 'SELECT% FROM n %' "

@@ -32,8 +32,8 @@ class Blocks:
         self._table, self._where = table, Conditions(random)
         self._settled = settles and random.random() < 0.45
         self._columns = [(f"{_ALIAS}.", column) for column in table.columns]
-        text, ordered = random.choices((self._rows, self._aggregate, self._groups, self._nested),
-                                       (25, 30, 40, 8))[0]()
+        shapes = (self._rows, self._aggregate, self._groups, self._nested, self._distinct)
+        text, ordered = random.choices(shapes, (25, 30, 40, 8, 10))[0]()
         typed = self._settled or self._where.typed
         if self._settled and random.random() < 0.1:
             quoted = text.replace("\\", "\\\\").replace("'", "''")
@@ -88,6 +88,29 @@ class Blocks:
             text += random.choice(("", f" LIMIT {random.randint(1, 20)}"))
             return text, True
         return text, False
+
+    def _distinct(self):
+        """In short, or in order."""
+        random = self._random
+        able = [pair for pair in self._columns if pair[1].kind.family != "json"]
+        pairs = random.sample(able, random.randint(1, min(3, len(able))))
+        names = [f"{ref}{column.name}" for ref, column in pairs]
+        shown, number = [f"{name} AS c{i}" for i, name in enumerate(names)], self._number()
+        if number and random.random() < 0.2:
+            shown.append(number)
+        text = (f"SELECT {self._hint()}DISTINCT {', '.join(shown)} FROM {self._source()}"
+                f"{self._condition()}")
+        if random.random() < 0.7:
+            look = (lambda kind, name: kind.exact(name) if self._settled else kind.shown(name))
+            seen = ", ".join(look(pair[1].kind, f"d.c{i}") for i, pair in enumerate(pairs))
+            limit = random.choice(("", "", f" LIMIT {random.randint(1, 30)}"))
+            text += limit if self._settled else ""
+            return f"SELECT COUNT(*), SUM(CRC32(CONCAT_WS('|', {seen}))) FROM ({text}) AS d", False
+        if not self._settled and any(pair[1].kind.shown("x") != "x" for pair in pairs):
+            return f"SELECT COUNT(*) FROM ({text}) AS d", False
+        order = ", ".join(name + random.choice(("", " DESC")) for name in names)
+        text += f" ORDER BY {order}{random.choice(('', ' LIMIT 12'))}"
+        return text, len(shown) == len(pairs)
 
     def _nested(self):
         """A block within another one: read once, or again for each of some rows."""
@@ -151,11 +174,22 @@ class Blocks:
             choices += [f"SUM({name})"] * 2
         if kind.family in ("int", "decimal"):
             choices += [f"AVG({name})"] * 2
+        if kind.family == "int":
+            choices.append(f"BIT_{random.choice(('AND', 'OR', 'XOR'))}({name})")
         if number:
             choices += [f"{random.choice(('SUM', 'AVG', 'MIN', 'MAX', 'COUNT'))}({number})"] * 2
-        if random.random() < 0.03:
-            choices.append(f"COUNT(DISTINCT {kind.shown(name)})")
-        return random.choice(choices)
+        return self._distinct_measure(name, kind) if random.random() < 0.12 else (
+            random.choice(choices))
+
+    def _distinct_measure(self, name, kind):
+        random, number = self._random, self._number()
+        if number and random.random() < 0.2:
+            return f"{random.choice(('COUNT', 'SUM', 'AVG'))}(DISTINCT {number})"
+        if kind.numeric and kind.family != "float" and random.random() < 0.4:
+            return f"{random.choice(('SUM', 'AVG'))}(DISTINCT {name})"
+        other = random_pair(random, self._columns)
+        more = f", {other[0]}{other[1].name}" if random.random() < 0.2 else ""
+        return f"COUNT(DISTINCT {name}{more})"
 
     def _key(self):
         """(what GROUP BY names, what the list shows of it)"""
