@@ -9,6 +9,7 @@ import pytest
 
 from damaged_files import PAGE, damage, is_leaf, newest_space
 from framework import ENGINE, Failure, MysqlError
+from whole_queries_test import kill_repeated
 
 pytestmark = [
     pytest.mark.server(options=(
@@ -308,25 +309,7 @@ def test_any_number_of_workers(t):
 
 def test_kill_ends_all_of_a_query(t):
     _fill_large(t)
-    client, outcome = t.client(), []
-    connection = client.query("SELECT CONNECTION_ID()")[0][0]
-
-    def repeat():
-        try:
-            while True:
-                client.query("SELECT v % 7, SUM(v) FROM large WHERE v < 900 GROUP BY v")
-        except MysqlError as error:
-            outcome.append(error.code)
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    t.wait_for(lambda: any("large" in str(row) for row in t.run("SHOW PROCESSLIST")
-                           if str(row[0]) == str(connection)), "the query runs")
-    t.run(f"KILL QUERY {connection}")
-    t.wait_for(lambda: not thread.is_alive() or t.run(f"KILL QUERY {connection}") is None,
-               "it has ended")
-    thread.join()
-    t.equal(outcome, [1317])
+    kill_repeated(t, "SELECT v % 7, SUM(v) FROM large WHERE v < 900 GROUP BY v", "large")
     # The workers are there for the next one.
     Pair(t.client()).check("SELECT COUNT(*), SUM(v) FROM large WHERE v < 900", True)
 

@@ -309,31 +309,36 @@ def test_partitions_are_left_alone(t):
     Queries(t).check("SELECT k, COUNT(*), SUM(id) FROM {t} GROUP BY k ORDER BY k", False)
 
 
-def test_kill_ends_a_query(t):
-    _fill(t, 300)
-    t.run("CREATE TABLE n (i INT PRIMARY KEY)",
-          "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < "
-          "999) SELECT i FROM s", "CREATE TABLE long_one (id INT PRIMARY KEY, k INT)",
-          "INSERT INTO long_one SELECT a.i * 1000 + b.i, b.i FROM n a JOIN n b WHERE a.i < 300")
+def kill_repeated(t, query, table):
+    """KILL QUERY ends a session that runs the query on the table again and again."""
     client, outcome = t.client(), []
     connection = client.query("SELECT CONNECTION_ID()")[0][0]
 
     def repeat():
         try:
             while True:
-                client.query("SELECT k % 7, SUM(k) FROM long_one WHERE k < 900 GROUP BY k")
+                client.query(query)
         except MysqlError as error:
             outcome.append(error.code)
 
     thread = threading.Thread(target=repeat)
     thread.start()
-    t.wait_for(lambda: any("long_one" in str(row) for row in t.run("SHOW PROCESSLIST")
+    t.wait_for(lambda: any(table in str(row) for row in t.run("SHOW PROCESSLIST")
                            if str(row[0]) == str(connection)), "the query runs")
     t.run(f"KILL QUERY {connection}")
     t.wait_for(lambda: not thread.is_alive() or t.run(f"KILL QUERY {connection}") is None,
                "it has ended")
     thread.join()
     t.equal(outcome, [1317])
+
+
+def test_kill_ends_a_query(t):
+    _fill(t, 300)
+    t.run("CREATE TABLE n (i INT PRIMARY KEY)",
+          "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < "
+          "999) SELECT i FROM s", "CREATE TABLE long_one (id INT PRIMARY KEY, k INT)",
+          "INSERT INTO long_one SELECT a.i * 1000 + b.i, b.i FROM n a JOIN n b WHERE a.i < 300")
+    kill_repeated(t, "SELECT k % 7, SUM(k) FROM long_one WHERE k < 900 GROUP BY k", "long_one")
 
 
 def test_counters_say_what_was_pushed_and_why_not(t):
