@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Programs of others that are built from the Go module proxy into .mysql/, once."""
-import fcntl
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from .bench.private_package import provide
-from .paths import MYSQL, UserError
+from .bench.private_package import alone, provide
+from .paths import UserError
 from .progress import Step
 
 
 def once(name, fill):
     """A folder below .mysql/ that is there whole or not at all."""
-    folder = MYSQL / name
-    MYSQL.mkdir(exist_ok=True)
-    with open(MYSQL / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(name) as folder:
         if not folder.is_dir():
             partial = folder.with_name(name + ".partial")
             shutil.rmtree(partial, ignore_errors=True)

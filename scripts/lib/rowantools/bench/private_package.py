@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Servers of others from Debian's archive, unpacked beside the private MySQL; no root is needed and
 nothing on the machine is touched."""
+import contextlib
 import fcntl
 
 from .. import setup
@@ -11,14 +12,20 @@ from ..progress import Step
 
 def provide(name, packages):
     """The folder with the unpacked packages and all they depend on; fetched once."""
-    folder = MYSQL / name
-    MYSQL.mkdir(exist_ok=True)
-    with open(MYSQL / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(name) as folder:
         if not folder.is_dir():
             _fetch(folder, packages)
         setup.follow_a_move(folder)
     return folder
+
+
+@contextlib.contextmanager
+def alone(name):
+    """The folder of that name below .mysql/, while no other process makes it."""
+    MYSQL.mkdir(exist_ok=True)
+    with open(MYSQL / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield MYSQL / name
 
 
 def _fetch(folder, packages):

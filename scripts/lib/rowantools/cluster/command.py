@@ -4,7 +4,6 @@ import argparse
 import os
 import shutil
 import sys
-import time
 
 from ..client import MysqlError
 from ..mysql_tree import find_tree
@@ -124,13 +123,6 @@ def _new_load(cluster, options):
     return loads.Load(cluster.write_address, options.writers)
 
 
-def _run_for(load, step, seconds):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not load.failure():
-        time.sleep(0.2)
-        step.update(detail=f"{load.acknowledged} transactions")
-
-
 def _check(cluster, load):
     """All servers have the same rows, and those that were acknowledged."""
     with Step("comparing the rows of all servers"):
@@ -149,7 +141,7 @@ def _check(cluster, load):
 def _load(cluster, options):
     load = _new_load(cluster, options)
     with load, Step(f"writing with {options.writers} sessions") as step:
-        _run_for(load, step, options.seconds)
+        load.run_for(step, options.seconds)
     with Step("waiting for the replicas") as step:
         for number in cluster.replicas():
             cluster.await_replica(number)
@@ -164,7 +156,7 @@ def _failover(cluster, options):
     old = cluster.source
     with load:
         with Step(f"writing with {options.writers} sessions") as step:
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
         before = load.acknowledged
         with Step(f"killing server {old}, the source; promoting a replica") as step:
             cluster.server(old).kill()
@@ -175,7 +167,7 @@ def _failover(cluster, options):
                   ) as step:
             rebuilt = rejoin(cluster, old)
             Front(cluster).turn()
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
     gap_s = max(writer.longest_gap_s for writer in load.writers)
     say(f"cluster: the new source took writes {took_s:.2f} s after the kill; the longest wait of a "
         f"writer was {gap_s:.2f} s; {before} transactions before, {load.acknowledged - before} "

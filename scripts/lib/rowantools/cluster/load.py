@@ -118,6 +118,13 @@ class Load:
     def failure(self):
         return next((writer.failure for writer in self.writers if writer.failure), None)
 
+    def run_for(self, step, seconds):
+        """Waits so long, or until a writer fails, and tells the Step how far it is."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.failure():
+            time.sleep(0.2)
+            step.update(detail=f"{self.acknowledged} transactions")
+
     def check(self, client):
         """The server has what was acknowledged, and nothing else. UserError."""
         if self.failure():

@@ -3,7 +3,6 @@
 import argparse
 import os
 import shutil
-import time
 
 from ..client import MysqlError
 from ..mysql_tree import find_tree
@@ -110,13 +109,6 @@ def _shell(cluster, name):
         run_shell(client, "vtgate> ")
 
 
-def _run_for(load, step, seconds):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not load.failure():
-        time.sleep(0.2)
-        step.update(detail=f"{load.acknowledged} transactions")
-
-
 def _check(cluster, load):
     with Step("comparing the rows of all shards and servers"):
         rows = loads.check(cluster, load)
@@ -129,7 +121,7 @@ def _check(cluster, load):
 def _load(cluster, options):
     load = loads.new_load(cluster, options.writers)
     with load, Step(f"writing with {options.writers} sessions") as step:
-        _run_for(load, step, options.seconds)
+        load.run_for(step, options.seconds)
     say(f"vitess: {load.acknowledged / options.seconds:.0f} transactions a second")
     _check(cluster, load)
 
@@ -141,7 +133,7 @@ def _failover(cluster, options):
     own = ""
     with load:
         with Step(f"writing with {options.writers} sessions") as step:
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
         before = load.acknowledged
         with Step(f"a new primary for shard {shard}") as step:
             old, new = replace_primary(cluster, shard, options.planned)
@@ -150,7 +142,7 @@ def _failover(cluster, options):
                   ) as step:
             if not options.planned:
                 own = rejoin(cluster, old)
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
     gap_s = max(writer.longest_gap_s for writer in load.writers)
     say(f"vitess: the new primary was there after {took_s:.2f} s; the longest wait of a writer was "
         f"{gap_s:.2f} s; {before} transactions before, {load.acknowledged - before} after")
@@ -164,14 +156,14 @@ def _reshard(cluster, options):
     load = loads.new_load(cluster, options.writers)
     with load:
         with Step(f"writing with {options.writers} sessions") as step:
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
         before = load.acknowledged
         with Step("splitting each shard into two") as step:
             compared = reshard.split(cluster, options.replicas, step)
             step.update(detail="")
         during = load.acknowledged
         with Step("writing to the new shards") as step:
-            _run_for(load, step, options.seconds / 2)
+            load.run_for(step, options.seconds / 2)
     gap_s = max(writer.longest_gap_s for writer in load.writers)
     told = ", ".join(f"{rows} of {table}" for table, rows in compared)
     say(f"vitess: VDiff found no difference in rows: {told}; {before} transactions before, "
