@@ -20,13 +20,6 @@
 namespace rowan {
 namespace {
 
-SpaceFixture::Options SmallPages() {
-  SpaceFixture::Options options;
-  options.page_bytes = 4096;  // leaves of about sixty entries, three levels soon
-  options.pool_pages = 2048;
-  return options;
-}
-
 std::string KeyOf(uint32_t group, uint32_t member) {
   std::string key(8, '\0');
   StoreBe32(reinterpret_cast<std::byte*>(key.data()), group);
@@ -47,7 +40,7 @@ class GroupSeekTest : public ::testing::TestWithParam<uint32_t> {
   static constexpr uint32_t kEntries = 24000;
   const uint32_t members_ = GetParam();
   const uint32_t groups_ = kEntries / members_;
-  TreeFixture fixture_{SmallPages()};
+  TreeFixture fixture_{TreeFixture::SmallPages()};
   Cursor cursor_{&fixture_.tree()};
 
   void SetUp() override {
@@ -166,7 +159,7 @@ void ExpectExactly(Cursor* cursor, const std::string& key, const Model& model) {
 }
 
 TEST(CursorSeekTest, SeeksFindWhatAMapFindsWhileTheTreeChanges) {
-  TreeFixture fixture(SmallPages());
+  TreeFixture fixture(TreeFixture::SmallPages());
   Model model;
   Targets targets(TestSeed());
   Random* random = targets.random();
@@ -280,7 +273,7 @@ class MovingTree {
     return status.ok() ? fixture_.tree().MergeIfSmall(AsBytes(key)) : status;
   }
 
-  TreeFixture fixture_{SmallPages()};
+  TreeFixture fixture_{TreeFixture::SmallPages()};
   std::vector<std::string> fixed_;  // ascending
   std::atomic<int> readers_{2};     // counted down by readers, read by writers
 };

@@ -13,16 +13,9 @@
 namespace rowan {
 namespace {
 
-SpaceFixture::Options SmallPages() {
-  SpaceFixture::Options options;
-  options.page_bytes = 4096;  // leaves of about sixty short entries, three levels soon
-  options.pool_pages = 2048;
-  return options;
-}
-
 class LeafSampleTest : public ::testing::Test {
  protected:
-  TreeFixture fixture_{SmallPages()};
+  TreeFixture fixture_{TreeFixture::SmallPages()};
   std::set<PageNumber> chosen_;
   uint64_t entries_ = 0;
 

@@ -15,16 +15,9 @@
 namespace rowan {
 namespace {
 
-SpaceFixture::Options SmallPages() {
-  SpaceFixture::Options options;
-  options.page_bytes = 4096;  // leaves of about sixty short entries, three levels soon
-  options.pool_pages = 2048;
-  return options;
-}
-
 class RangeCutterTest : public ::testing::Test {
  protected:
-  TreeFixture fixture_{SmallPages()};
+  TreeFixture fixture_{TreeFixture::SmallPages()};
 
   static std::string KeyOf(uint32_t number, const std::string& prefix = "") {
     std::string key = prefix + std::string(4, '\0');

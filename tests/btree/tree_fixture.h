@@ -22,6 +22,14 @@ class TreeFixture {
  public:
   static constexpr IndexId kIndex{42};
 
+  /// Leaves of some sixty short entries: three levels soon.
+  static SpaceFixture::Options SmallPages(uint32_t pool_pages = 2048) {
+    SpaceFixture::Options options;
+    options.page_bytes = 4096;
+    options.pool_pages = pool_pages;
+    return options;
+  }
+
   explicit TreeFixture(SpaceFixture::Options options, uint64_t seed = 1)
       : file_system_(seed), space_(&hooks_, options) {
     RegisterTreeRedo();

@@ -12,13 +12,6 @@
 namespace rowan {
 namespace {
 
-SpaceFixture::Options SmallPages() {
-  SpaceFixture::Options options;
-  options.page_bytes = 4096;
-  options.pool_pages = 512;
-  return options;
-}
-
 /// Parameter: bytes before the number. With long keys leaves do not know where they end.
 class TreeRangeTest : public ::testing::TestWithParam<size_t> {
  protected:
@@ -44,7 +37,7 @@ class TreeRangeTest : public ::testing::TestWithParam<size_t> {
   }
 
   static constexpr uint32_t kNumbers = 500;
-  TreeFixture fixture_{SmallPages()};
+  TreeFixture fixture_{TreeFixture::SmallPages(512)};
   std::set<std::string> keys_;
 };
 

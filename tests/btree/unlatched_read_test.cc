@@ -20,13 +20,6 @@
 namespace rowan {
 namespace {
 
-SpaceFixture::Options SmallPages() {
-  SpaceFixture::Options options;
-  options.page_bytes = 4096;
-  options.pool_pages = 2048;
-  return options;
-}
-
 std::string KeyOf(uint32_t number) {
   std::string key(4, '\0');
   StoreBe32(reinterpret_cast<std::byte*>(key.data()), number);
@@ -43,7 +36,7 @@ std::optional<std::string> TryRead(Cursor* cursor, const std::string& key) {
 }
 
 TEST(UnlatchedReadTest, FindsWhatAMapHasWhileTheTreeChanges) {
-  TreeFixture fixture(SmallPages());
+  TreeFixture fixture(TreeFixture::SmallPages());
   std::map<std::string, std::string> model;
   Random random(TestSeed());
   Cursor cursor(&fixture.tree());
@@ -82,7 +75,7 @@ TEST(UnlatchedReadTest, FindsWhatAMapHasWhileTheTreeChanges) {
 }
 
 TEST(UnlatchedReadTest, ALeafThatChangedSinceDoesNotValidate) {
-  TreeFixture fixture(SmallPages());
+  TreeFixture fixture(TreeFixture::SmallPages());
   for (uint32_t i = 0; i < 1000; ++i) ASSERT_TRUE(fixture.Put(KeyOf(i), "value").ok());
   Cursor cursor(&fixture.tree());
   UnlatchedEntry entry;
@@ -99,7 +92,7 @@ TEST(UnlatchedReadTest, ALeafThatChangedSinceDoesNotValidate) {
 }
 
 TEST(UnlatchedReadTest, KeysOfOneLeafNeedNoDescent) {
-  TreeFixture fixture(SmallPages());
+  TreeFixture fixture(TreeFixture::SmallPages());
   for (uint32_t i = 0; i < 6000; ++i) ASSERT_TRUE(fixture.Put(KeyOf(i), "value").ok());
   Cursor cursor(&fixture.tree());
   const uint64_t local = ReadCounter(Counter::kLeafSeeksLocal);
@@ -121,7 +114,7 @@ bool IsWhole(const std::string& value, uint32_t number) {
 
 TEST(UnlatchedReadTest, ReadersBesideWritersTrustNoMixture) {
   constexpr uint32_t kKeys = 3000;
-  TreeFixture fixture(SmallPages());
+  TreeFixture fixture(TreeFixture::SmallPages());
   Random first(TestSeed());
   for (uint32_t i = 0; i < kKeys; i += 3) {
     ASSERT_TRUE(fixture.Put(KeyOf(i), ValueOf(i, &first)).ok());  // changed, but never removed
