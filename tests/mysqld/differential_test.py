@@ -45,13 +45,14 @@ class Run:
         self._t, self._run_program = t, run_program
         self._twins = Twins(t.server, t.engine)
         self.programs = self.statements = self.by_plan = self.server_crashes = 0
+        self.interrupted = 0
         self.failures = []
 
     def program(self, number):
         seed, twins = _FIRST_SEED + number, self._twins
         try:
             twins.reset()
-            twins.compared = 0
+            twins.compared = twins.interrupted = 0
             self._run_program(seed, twins)
         except Difference as difference:
             self._judge(seed, difference)
@@ -59,14 +60,15 @@ class Run:
             self._judge_crash(seed, lost)
         self.programs += 1
         self.statements += twins.compared
+        self.interrupted += twins.interrupted
 
     def close(self):
         self._twins.close()
 
     def report(self):
-        return (f"{self.statements} statements compared in {self.programs} programs; "
-                f"{self.by_plan} differed by the server's plan, {self.server_crashes} ended in an "
-                "assertion of InnoDB")
+        return (f"{self.statements} statements compared in {self.programs} programs, "
+                f"{self.interrupted} interrupted; {self.by_plan} differed by the server's plan, "
+                f"{self.server_crashes} ended in an assertion of InnoDB")
 
     def _judge(self, seed, difference):
         twins, history, compared = self._twins, list(self._twins.history), self._twins.compared

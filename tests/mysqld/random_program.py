@@ -83,8 +83,14 @@ class Program:
             self._twins.run(WRITER, self._queries.query())
         elif choice < 0.80:
             self._transaction()
-        elif choice < 0.92:
+        elif choice < 0.89:
             self._reader()
+        elif choice < 0.90:
+            self._handler()
+        elif choice < 0.91:
+            self._cursor()
+        elif choice < 0.92:
+            self._killed()
         elif choice < 0.95:
             self._sql(random_setting(random), random.choice((WRITER, READER)), typed=False)
         elif choice < 0.97:
@@ -132,6 +138,42 @@ class Program:
         else:
             self._twins.run(READER, self._reads.query())
             self._snapshot_read = True
+
+    def _handler(self):
+        """HANDLER goes on from where it is, in both directions, while rows change."""
+        random = self._random
+        who, table = random.choice((WRITER, READER)), random.choice(self._tables)
+        if not table.keys():
+            return
+        index = random.choice(table.keys())
+        read = f"HANDLER {table.name} READ `{index.name or 'PRIMARY'}`"
+        self._sql(f"HANDLER {table.name} OPEN", who)
+        self._sql(random.choice((f"{read} FIRST", f"{read} LAST")), who, ordered=True)
+        for _ in range(random.randint(3, 12)):
+            choice = random.random()
+            if choice < 0.3:
+                self._twins.run(WRITER, self._changes.change())
+            elif choice < 0.45:
+                self._sql(self._queries.handler_read(table, index), who, ordered=True)
+            else:
+                self._sql(f"{read} {random.choice(('NEXT', 'PREV'))} "
+                          f"LIMIT {random.choice((1, 1, 3, 20))}", who, ordered=True)
+        self._sql(f"HANDLER {table.name} CLOSE", who)
+
+    def _cursor(self):
+        """A cursor that the server keeps: the rows are those of the statement's start."""
+        random, query = self._random, self._reads.query()
+        if self._twins.run(READER, query).error:
+            return
+        self._twins.run_cursors(READER, query, random.choice((1, 3, 50)), lambda: self._twins.run(
+            WRITER, self._changes.change()) if random.random() < 0.3 else None)
+
+    def _killed(self):
+        random = self._random
+        change = self._in_transaction and random.random() < 0.5
+        one = self._changes.change() if change else self._reads.query()
+        one = Statement(one.sql, one.ordered, typed=False, affected=one.affected)
+        self._twins.run_killed(WRITER, one, random.choice((0, 0, 0.0005, 0.002)))
 
     def _end_snapshot(self):
         self._sql(self._random.choice(("COMMIT", "ROLLBACK")), READER)

@@ -4,11 +4,16 @@ InnoDB. Table names and texts are the same in both; whatever a statement returns
 
 A program is a list of (who, Statement); who is the session, "writer" or "reader", or RESTART.
 """
+import time
+
+from random_query import Statement
 from rowantools.client import ConnectionLost, MysqlError
+from rowantools.server_cursor import ServerCursor
 
 OURS, THEIRS = "ours", "theirs"
 WRITER, READER, RESTART = "writer", "reader", "restart"
 _TIMEOUT_S = 300.0
+_INTERRUPTED = 1317
 _CAPACITY_EXCEEDED = 3170  # a range analysis ran out of memory: once for each plan considered
 _SETTINGS = "time_zone = '+00:00', timestamp = 1700000000"
 
@@ -50,7 +55,9 @@ class Twins:
     def __init__(self, server, engine, name="d"):
         self.server, self._engine, self._name = server, engine, name
         self._sessions = {}
+        self._killer = None
         self.history, self.compared = [], 0
+        self.interrupted = 0  # statements that a KILL met
 
     def reset(self):
         """Empty databases and new sessions."""
@@ -67,6 +74,9 @@ class Twins:
         for session in self._sessions.values():
             session.close()
         self._sessions = {}
+        if self._killer is not None:
+            self._killer.close()
+            self._killer = None
 
     def session(self, side, who):
         if (side, who) not in self._sessions:
@@ -91,6 +101,50 @@ class Twins:
         if ours.key(statement) != theirs.key(statement):
             raise Difference(who, statement, ours, theirs)
         return ours
+
+    def run_killed(self, who, statement, delay_s):
+        """KILL QUERY meets the statement, or comes too late. Where it met it on either side, what
+        the statement did is taken back on both: a change needs a transaction."""
+        self.run(who, Statement("SAVEPOINT killed"))
+        sessions = [self.session(side, who) for side in (OURS, THEIRS)]
+        if self._killer is None:
+            self._killer = self.server.client(timeout_s=_TIMEOUT_S)
+        for session in sessions:
+            session.send(statement.sql)
+        time.sleep(delay_s)
+        for session in sessions:
+            self._killer.execute(f"KILL QUERY {session.connection_id}")
+        ours, theirs = (self._received(side, session, statement)
+                        for side, session in zip((OURS, THEIRS), sessions))
+        for session in sessions:
+            session.error_code("DO 0")  # what came too late is not for the next statement
+        self.compared += 1
+        if _INTERRUPTED in (ours.error, theirs.error):
+            self.interrupted += 1
+            self.run(who, Statement("ROLLBACK TO SAVEPOINT killed", typed=False))
+            return
+        self.history.append((who, statement))
+        if ours.key(statement) != theirs.key(statement):
+            raise Difference(who, statement, ours, theirs)
+
+    def run_cursors(self, who, statement, portion, between):
+        """Reads by a cursor that the server keeps; `between` is run after each portion."""
+        self.history.append((who, statement))
+        cursors = [ServerCursor(self.session(side, who), statement.sql)
+                   for side in (OURS, THEIRS)]
+        ours, theirs = [], []
+        while not all(cursor.done for cursor in cursors):
+            for cursor, rows in zip(cursors, (ours, theirs)):
+                if not cursor.done:
+                    rows += cursor.fetch(portion)
+            between()
+        for cursor in cursors:
+            cursor.close()
+        self.compared += 1
+        found = [Outcome(rows=rows) for rows in (ours, theirs)]
+        if found[0].key(statement) != found[1].key(statement):
+            statement.settled = True
+            raise Difference(who, statement, *found)
 
     def run_on(self, side, who, statement):
         session = self.session(side, who)
@@ -117,7 +171,7 @@ class Twins:
     def _restart(self):
         """A crash of the server: kill -9."""
         self.server.kill()
-        self._sessions = {}
+        self._sessions, self._killer = {}, None
         self.server.start()
         return Outcome()
 

@@ -117,6 +117,24 @@ class Client:
         self._write_packet(bytes([_COM_RESET_CONNECTION]))
         self._read_result()
 
+    # --- other commands, by their bytes ---
+
+    def tell(self, command):
+        """Sends a command that has no answer."""
+        self._sequence = 0
+        self._write_packet(command)
+
+    def command(self, command):
+        """Sends it; returns the first packet of the answer."""
+        self.tell(command)
+        return self.packet()
+
+    def packet(self):
+        packet = self._read_packet()
+        if packet[0] == 0xFF:
+            raise _error_of(packet)
+        return packet
+
     def close(self):
         try:
             self._sequence = 0
