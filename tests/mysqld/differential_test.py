@@ -134,7 +134,7 @@ def _run_programs(t, run_program, seconds):
            and (t.long or number < _PROGRAMS)):
         run.program(number)
         number += 1
-        if t.long and number % 100 == 0:
+        if t.long and number % 20 == 0:
             print(run.report(), _pushed(t), sep="\n", flush=True)
     print(run.report(), _pushed(t), sep="\n", flush=True)
     run.close()

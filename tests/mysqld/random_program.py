@@ -148,16 +148,18 @@ class Program:
         index = random.choice(table.keys())
         read = f"HANDLER {table.name} READ `{index.name or 'PRIMARY'}`"
         self._sql(f"HANDLER {table.name} OPEN", who)
-        self._sql(random.choice((f"{read} FIRST", f"{read} LAST")), who, ordered=True)
+        on_row = False  # a read that found nothing leaves the place to the engine
         for _ in range(random.randint(3, 12)):
             choice = random.random()
             if choice < 0.3:
                 self._twins.run(WRITER, self._changes.change())
-            elif choice < 0.45:
-                self._sql(self._queries.handler_read(table, index), who, ordered=True)
-            else:
-                self._sql(f"{read} {random.choice(('NEXT', 'PREV'))} "
-                          f"LIMIT {random.choice((1, 1, 3, 20))}", who, ordered=True)
+                continue
+            text = f"{read} {random.choice(('NEXT', 'PREV'))} LIMIT {random.choice((1, 1, 3, 20))}"
+            if choice < 0.45:
+                text = self._queries.handler_read(table, index)
+            elif not on_row:
+                text = random.choice((f"{read} FIRST", f"{read} LAST"))
+            on_row = bool(self._sql(text, who, ordered=True).rows)
         self._sql(f"HANDLER {table.name} CLOSE", who)
 
     def _cursor(self):
