@@ -4,6 +4,7 @@
 // page may have been freed and its image on disk be an old one.
 #include "btree/cursor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assertions.h"
@@ -143,12 +144,12 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
     if (found.ok() || !found.status().Is(Code::kNotFound)) return found;
   }
   leaf_.Release();
-  BeginWalk();
   const PageNumber leaf_before = leaf_page_;
   Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
   if (!status.ok()) return status;
   leaf_page_ = leaf_.id().page;
+  GoOnFrom(leaf_before);
   NoteWay(Aim::kOwner, leaf_before);
   return SearchNode(View().page(), key);
 }
@@ -221,16 +222,25 @@ Status Cursor::StepToRight() {
     AtEnd().Ignore();
     return tree_->ReportDamage(id.page, "it is linked as a leaf but is none of this index");
   }
+  walked_from_ = leaf_.id().page;
   leaf_ = std::move(*next);
   slot_ = 0;
   ++leaves_walked_;
   return Status::Ok();
 }
 
+/// A seek has descended to the current leaf.
+void Cursor::GoOnFrom(PageNumber leaf_before) {
+  if (leaf_page_ == leaf_before) return;
+  if (leaf_page_ != walked_from_ || walked_from_ == kNoPage) return BeginWalk();
+  leaves_ahead_.StepBack();
+}
+
 /// Writers of this leaf need not wait for the disk. Only a leaf that is unchanged afterwards proves
 /// that its neighbour still exists; damage is found when it is fixed from there.
 Status Cursor::PrepareRight(PageId page, bool is_absent) {
-  const bool lists = detour_ == nullptr && leaves_ahead_.Ask(*tree_, View());
+  const Bytes bound = View().has_high_key() ? View().high_key() : Bytes();
+  const bool lists = detour_ == nullptr && leaves_ahead_.Ask(*tree_, Direction::kForward, bound);
   if (!lists && !is_absent) return Status::Ok();
   known_leaf_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
@@ -260,8 +270,20 @@ Status Cursor::SeekBefore(Bytes key) {
   }
   const PageNumber leaf_before = leaf_page_;
   const Status status = DescendBefore(Aim::kBefore, key);
+  if (leaf_page_ != leaf_before) BeginWalk();
   NoteWay(Aim::kBefore, leaf_before);
   return status;
+}
+
+/// To the last entry before `bound_`, the lower bound of the latched leaf.
+Status Cursor::StepToLeft() {
+  const PageId id{tree_->space(), descent_.UnlatchedLeafBefore(leaf_page_, bound_)};
+  const bool is_absent = id.page != kNoPage && !tree_->pool()->IsResident(id);
+  if (detour_ == nullptr && (leaves_ahead_.IsDue() || is_absent)) [[unlikely]] {
+    leaf_.Release();
+    if (leaves_ahead_.Ask(*tree_, Direction::kBackward, bound_)) leaves_ahead_.List(*tree_);
+  }
+  return DescendBefore(Aim::kBefore, bound_);
 }
 
 void Cursor::StandOn(uint16_t slot) {
@@ -359,7 +381,10 @@ Status Cursor::DetourBefore(Aim aim, Bytes key) {
   return status;
 }
 
-Status Cursor::SeekLast() { return DescendBefore(Aim::kLast, {}); }
+Status Cursor::SeekLast() {
+  BeginWalk();
+  return DescendBefore(Aim::kLast, {});
+}
 
 Status Cursor::Next() {
   if (!on_entry_) return Status(Code::kEndOfRange);
@@ -393,7 +418,7 @@ Status Cursor::Prev() {
     return Status::Ok();
   }
   switch (descent_.LowerBoundOf(leaf_page_, key(), &bound_)) {
-    case Descent::LowerBound::kKnown: return DescendBefore(Aim::kBefore, bound_);
+    case Descent::LowerBound::kKnown: return StepToLeft();
     case Descent::LowerBound::kNone: return AtEnd();
     case Descent::LowerBound::kUnknown: break;
   }
@@ -423,6 +448,20 @@ void Cursor::LetGo() {
   known_leaf_ = {};
   on_entry_ = false;
   key_valid_ = false;
+}
+
+void Cursor::PeekAhead(Direction direction, size_t most, EntryVisit visit) {
+  if (!on_entry_ || !TryRelatchHere()) return;
+  const NodeView leaf = View();
+  std::vector<std::byte> key;
+  const bool forward = direction == Direction::kForward;
+  const size_t count = std::min<size_t>(most, forward ? leaf.count() - slot_ - 1u : slot_);
+  for (size_t i = 1; i <= count; ++i) {
+    const size_t slot = forward ? slot_ + i : slot_ - i;
+    AssembleKey(leaf, slot, &key);
+    visit(key, leaf.Value(slot));
+  }
+  leaf_.Release();
 }
 
 void Cursor::Unlatch() {

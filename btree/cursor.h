@@ -16,8 +16,9 @@
 //
 // A right neighbour that has to be read is read with no leaf latched; then the walk continues if
 // the leaf is unchanged, else from its key. A walk over many leaves keeps the pages that others use
-// often in the pool (FixHint::kScan), and has those that follow read before it comes to them
-// (LeavesAhead).
+// often in the pool (FixHint::kScan), and has those that follow in its direction read before it
+// comes to them (LeavesAhead). A seek that comes back to its leaf, or the one before, goes on with
+// the walk: those who change rows or lock gaps between leaves look again.
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "btree/descent.h"
@@ -116,6 +118,11 @@ class Cursor {
     key_valid_ = false;
   }
 
+  /// Visits at most this many entries that follow on the same leaf in a direction, under its latch,
+  /// and stays where it is. None if the leaf has changed. REQUIRES: not latched.
+  using EntryVisit = FunctionRef<void(Bytes key, Bytes value)>;
+  void PeekAhead(Direction direction, size_t most, EntryVisit visit);
+
   /// Releases the latch; Next and Prev go on from here.
   void Unlatch();
   /// Releases the latch and forgets the entry, not the leaf: for one look-up after the other. Until
@@ -140,11 +147,14 @@ class Cursor {
   /// and the walk starts again from its key.
   Status TrySeekAtLeast(Bytes key);
   Status SkipEmptyForward();
+  void GoOnFrom(PageNumber leaf_before);
   void BeginWalk() {
     leaves_walked_ = 0;
+    walked_from_ = kNoPage;
     leaves_ahead_.Restart();
   }
   Status StepToRight();
+  Status StepToLeft();
   Status PrepareRight(PageId page, bool is_absent);
   [[nodiscard]] FixHint HintForRight() const;
   Status DescendBefore(Aim aim, Bytes key);
@@ -181,6 +191,7 @@ class Cursor {
   KnownLeaf known_leaf_;
   uint16_t slot_ = 0;
   uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
+  PageNumber walked_from_;      ///< the leaf before, of a walk to the right
   LeavesAhead leaves_ahead_;
   bool to_neighbour_ = false;  ///< the last seek that left its leaf went to the right neighbour
   /// By aim, kOwner and kBefore: the last seek found its key on the leaf before, or next to it.

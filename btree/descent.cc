@@ -125,12 +125,27 @@ bool Descent::TryToLeafUnlatched(Bytes key, PageNumber* number, OptimisticPage* 
 
 PageNumber Descent::UnlatchedLeafOf(Bytes key) const {
   OwnerChild owner{};
-  if (TryKnownParent(key, &owner)) return owner.child;
+  return TryKnownParent(key, &owner) ? owner.child : UnlatchedLeafFromRoot({Aim::kOwner, key});
+}
+
+PageNumber Descent::UnlatchedLeafBefore(PageNumber leaf, Bytes lower) const {
+  const uint16_t index = ancestors_->child_index;
+  if (ancestors_->root_level != 0 && index != 0) {
+    const OptimisticPage& parent = ancestors_->places[0].page;
+    const ChildChoice here = UnlatchedChild(Whole(parent), tree_->index(), index);
+    const ChildChoice before = UnlatchedChild(Whole(parent), tree_->index(), index - 1u);
+    if (parent.Validate() && here.child == leaf) return before.child;
+  }
+  return UnlatchedLeafFromRoot({Aim::kBefore, lower});
+}
+
+PageNumber Descent::UnlatchedLeafFromRoot(const DescentTarget& target) const {
   PageNumber number = tree_->root();
   for (uint8_t levels = 0; levels < kLevelsMax; ++levels) {
     OptimisticPage page;
     if (!tree_->pool()->TryFixOptimistic(Id(number), TreeLevel::kInner, &page)) return number;
-    const ChildChoice choice = UnlatchedChooseChild(Whole(page), tree_->index(), Aim::kOwner, key);
+    const ChildChoice choice =
+        UnlatchedChooseChild(Whole(page), tree_->index(), target.aim, target.key);
     if (!page.Validate() || !choice.is_node || choice.level == 0) break;
     number = choice.child;
     if (choice.level == 1) return number;

@@ -72,6 +72,8 @@ class Descent {
   /// The leaf that owns the key, or the first page on the way to it that is not in the pool or is
   /// being changed; kNoPage: unknown. Nothing is proven. REQUIRES: Remember.
   [[nodiscard]] PageNumber UnlatchedLeafOf(Bytes key) const;
+  /// Likewise the leaf before this one, whose lower bound is `lower`. REQUIRES: Remember.
+  [[nodiscard]] PageNumber UnlatchedLeafBefore(PageNumber leaf, Bytes lower) const;
   /// How the last ToLeafNearby or TryToLeafUnlatched got there.
   enum class Way : uint8_t {
     kDescended,    ///< from the root, over more than one level
@@ -117,6 +119,7 @@ class Descent {
                          PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
   bool TryKnownParent(Bytes key, OwnerChild* owner) const;
+  PageNumber UnlatchedLeafFromRoot(const DescentTarget& target) const;
   bool TryFromRoot(Bytes key, PageNumber* number, OptimisticPage* leaf);
   Status DownToLeaf(const DescentTarget& target, Step* step, LatchMode mode, PageGuard* leaf);
   void Keep(const Step& step);

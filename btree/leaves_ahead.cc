@@ -6,6 +6,7 @@
 
 #include "btree/descent.h"
 #include "btree/map_walk.h"
+#include "btree/node_search.h"
 
 namespace rowan {
 namespace {
@@ -19,7 +20,9 @@ constexpr size_t kListedMax = 512;
 
 }  // namespace
 
-bool LeavesAhead::Ask(const Tree& tree, const NodeView& leaf) {
+bool LeavesAhead::Ask(const Tree& tree, Direction direction, Bytes bound) {
+  if (direction != direction_) Restart();
+  direction_ = direction;
   const uint32_t most = std::clamp<uint32_t>(tree.pool()->PrefetchPagesMax(), 1, kWindowMax);
   const bool is_first = window_ == 0;
   window_ = is_first ? 1 : std::min(most, std::max(kWindowMin, 2 * window_));
@@ -28,10 +31,7 @@ bool LeavesAhead::Ask(const Tree& tree, const NodeView& leaf) {
     AskListed(tree);
     return false;
   }
-  if (!is_listing_) {
-    from_.clear();
-    if (leaf.has_high_key()) from_.assign(leaf.high_key().begin(), leaf.high_key().end());
-  }
+  if (!is_listing_) from_.assign(bound.begin(), bound.end());
   if (from_.empty()) ahead_ = 0;  // the last leaf was asked for
   return !from_.empty();
 }
@@ -39,22 +39,42 @@ bool LeavesAhead::Ask(const Tree& tree, const NodeView& leaf) {
 void LeavesAhead::List(const Tree& tree) {
   PageGuard parent;
   ChildChoice choice;
-  const DescentTarget target{Aim::kOwner, from_};
-  if (!Descent(tree).ToLeafParent(target, &parent, &choice).ok()) return Restart();
-  ListChildren(NodeView({parent.page(), tree.pool()->page_size_bytes()}), choice.index);
+  const bool forward = direction_ == Direction::kForward;
+  const DescentTarget target{forward ? Aim::kOwner : Aim::kBefore, from_};
+  std::vector<std::byte> lower;
+  Descent descent(tree);
+  descent.TrackLowerBound(&lower);
+  if (!descent.ToLeafParent(target, &parent, &choice).ok()) return Restart();
+  const NodeView node({parent.page(), tree.pool()->page_size_bytes()});
+  listed_.clear();
+  next_ = 0;
+  if (forward) {
+    ListForward(node, choice.index);
+  } else {
+    ListBackward(node, choice.index, descent.has_lower() ? Bytes(lower) : Bytes());
+  }
+  is_listing_ = true;
   parent.Release();
   AskListed(tree);
 }
 
-void LeavesAhead::ListChildren(const NodeView& parent, size_t first) {
+void LeavesAhead::ListForward(const NodeView& parent, size_t first) {
   // The walk itself reads the leaf that it waits for.
   if (!is_listing_) ++first;
   const size_t end = std::min(parent.ChildCount(), first + kListedMax);
-  listed_.clear();
-  next_ = 0;
   for (size_t child = first; child < end; ++child) listed_.push_back(parent.Child(child));
-  is_listing_ = true;
   if (!MapWalk::UpperBound(parent, std::max(end, size_t{1}) - 1, &from_)) from_.clear();
+}
+
+void LeavesAhead::ListBackward(const NodeView& parent, size_t last, Bytes parent_lower) {
+  const size_t end = is_listing_ ? last + 1 : last;
+  const size_t begin = end - std::min(end, kListedMax);
+  for (size_t child = end; child > begin; --child) listed_.push_back(parent.Child(child - 1));
+  if (begin != 0) {
+    AssembleKey(parent, begin - 1, &from_);
+  } else {
+    from_.assign(parent_lower.begin(), parent_lower.end());
+  }
 }
 
 void LeavesAhead::AskListed(const Tree& tree) {

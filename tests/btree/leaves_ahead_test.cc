@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A walk has the leaves to its right read before it comes to them.
+// A walk has the leaves that follow read before it comes to them.
 #include "btree/leaves_ahead.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +58,66 @@ TEST_F(LeavesAheadTest, AWalkThatHasWaitedTwiceWaitsNoMore) {
   }
   // Two leaves, and parents.
   EXPECT_LE(ReadCounter(Counter::kPagesRead) - before, 5u);
+}
+
+TEST_F(LeavesAheadTest, AWalkBackwardsWaitsNoMoreEither) {
+  Cursor cursor(&tree_.tree());
+  ASSERT_TRUE(cursor.SeekLast().ok());
+  const uint64_t before = ReadCounter(Counter::kPagesRead);
+  for (size_t walked = 1; walked < leaves_.size(); ++walked) {
+    const size_t leaf = leaves_.size() - 1 - walked;
+    cursor.MoveTo(0);
+    cursor.Unlatch();
+    ASSERT_TRUE(walked <= 2 || Await([&] { return pool().IsResident(Id(leaf)); })) << leaf;
+    ASSERT_TRUE(cursor.Prev().ok());
+    ASSERT_EQ(cursor.leaf(), leaves_[leaf].page);
+  }
+  EXPECT_LE(ReadCounter(Counter::kPagesRead) - before, 5u);
+  cursor.MoveTo(0);
+  EXPECT_TRUE(cursor.Prev().Is(Code::kEndOfRange));
+}
+
+TEST_F(LeavesAheadTest, AWalkThatTurnsAsksInItsNewDirection) {
+  Cursor cursor(&tree_.tree());
+  const size_t middle = leaves_.size() / 2;
+  ASSERT_TRUE(cursor.SeekAtLeast(AsBytes(leaves_[middle].keys[0])).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(ToNextLeaf(&cursor));
+  for (size_t leaf = middle + 3; leaf > middle - 10; --leaf) {
+    cursor.MoveTo(0);
+    cursor.Unlatch();
+    ASSERT_TRUE(leaf > middle - 2 || Await([&] { return pool().IsResident(Id(leaf - 1)); }))
+        << leaf;
+    ASSERT_TRUE(cursor.Prev().ok());
+    ASSERT_EQ(cursor.leaf(), leaves_[leaf - 1].page);
+  }
+}
+
+TEST_F(LeavesAheadTest, AWalkThatChangesItsLeavesGoesOnWithThem) {
+  Cursor cursor(&tree_.tree());
+  ASSERT_TRUE(cursor.SeekFirst().ok());
+  for (size_t leaf = 1; leaf < 60; ++leaf) {
+    cursor.MoveTo(static_cast<uint16_t>(cursor.leaf_entries() - 1));
+    cursor.Unlatch();
+    const std::string& last = leaves_[leaf - 1].keys.back();
+    ASSERT_TRUE(tree_.Put(last, "fedcba9876543210fedcba9876543210").ok());
+    ASSERT_TRUE(leaf <= 2 || Await([&] { return pool().IsResident(Id(leaf)); })) << leaf;
+    ASSERT_TRUE(cursor.Next().ok());
+    ASSERT_EQ(cursor.leaf(), leaves_[leaf].page);
+  }
+}
+
+TEST_F(LeavesAheadTest, AWalkThatLooksAgainBetweenLeavesGoesOn) {
+  Cursor cursor(&tree_.tree());
+  ASSERT_TRUE(cursor.SeekFirst().ok());
+  for (size_t leaf = 1; leaf < 60; ++leaf) {
+    cursor.Unlatch();
+    ASSERT_TRUE(leaf <= 2 || Await([&] { return pool().IsResident(Id(leaf)); })) << leaf;
+    ASSERT_NO_FATAL_FAILURE(ToNextLeaf(&cursor));
+    // As who locks the gap between the leaves.
+    const std::string behind = leaves_[leaf - 1].keys.back() + '\0';
+    ASSERT_TRUE(cursor.SeekAtLeast(AsBytes(behind)).ok());
+    ASSERT_EQ(cursor.leaf(), leaves_[leaf].page);
+  }
 }
 
 TEST_F(LeavesAheadTest, AShortWalkAsksForNothing) {
