@@ -47,6 +47,8 @@ void TableCursor::OpenScan(uint32_t index) {
   scan_open_ = true;
   cursor_open_ = false;
   rows_ahead_ = {};
+  peeked_.Clear();
+  clustered_.WatchLeaves(false);
   cursor_.Forget();
   view_ = {};
 }
@@ -283,6 +285,7 @@ Status TableCursor::FetchRow(void* record) {
   if (rows_ahead_.active()) [[unlikely]]
     AskForRowsAhead();
   const Status status = clustered_.Get(*key, &row_view_);
+  clustered_.WatchLeaves(true);  // of the rows after the first
   if (clustered_.TakeLeafWasAbsent()) [[unlikely]]
     rows_ahead_.Begin();
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
@@ -295,9 +298,13 @@ Status TableCursor::FetchRow(void* record) {
 }
 
 void TableCursor::AskForRowsAhead() {
+  const bool locks =
+      options_.mode == ReadMode::kLockShared || options_.mode == ReadMode::kLockExclusive;
+  const RowsAhead::Known known = locks ? peeked_.Find(&cursor_, view_.key) : cursor_.copied_ahead();
   ByteBuffer scratch;
-  rows_ahead_.Ask(table_->index(0)->tree.pool(), cursor_.copied_ahead(), [&](size_t position) {
-    Result<Bytes> key = codec_->ClusteredKeyOf(index_, cursor_.CopiedKey(position), &scratch);
+  rows_ahead_.Ask(table_->index(0)->tree.pool(), known, [&](size_t position) {
+    const Bytes entry = locks ? peeked_.At(position) : cursor_.CopiedKey(position);
+    Result<Bytes> key = codec_->ClusteredKeyOf(index_, entry, &scratch);
     return key.ok() ? clustered_.LeafAhead(*key) : PageId{};
   });
 }

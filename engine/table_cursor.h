@@ -19,6 +19,7 @@
 #include "base/function_ref.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
+#include "engine/peeked_entries.h"
 #include "engine/read_meter.h"
 #include "engine/row_codec.h"
 #include "engine/rows_ahead.h"
@@ -109,6 +110,8 @@ class TableCursor : private RowCodec::BlobReader {
   /// The row with exactly this clustered key; a scan of the clustered index may go on from it.
   /// kNotFound.
   Status GetRow(Bytes clustered_key, void* record);
+  /// GetRow will be asked for many rows, until a scan is opened.
+  void ExpectManyRows() { clustered_.WatchLeaves(true); }
   /// Before GetRow for one of several known keys: those that follow may be read ahead. Worth the
   /// call only while WantsRowsAhead.
   using KeyOf = FunctionRef<void(size_t position, ByteBuffer* clustered_key)>;
@@ -310,6 +313,7 @@ class TableCursor : private RowCodec::BlobReader {
   bool cursor_open_ = false;
   bool clustered_open_ = false;
   RowsAhead rows_ahead_;
+  PeekedEntries peeked_;       ///< of a scan that locks
   bool lock_current_ = false;  ///< the next step reads the current row again, locked
   Source source_ = Source::kNone;
   VersionView view_;

@@ -129,6 +129,7 @@ struct ScanState {
   size_t position = 0;     ///< current item
   uint32_t batches = 0;    ///< collected by consistent scans
   bool leaf_was_absent = false;  ///< Get found a leaf that was not in the pool, since it was asked
+  bool watches_leaves = false;   ///< Get looks for such leaves even where it locks
   ReadCounts counts;             ///< since they were last taken
   std::vector<BatchItem> items;
   ByteArena arena;

@@ -191,6 +191,8 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
       scan_.place.kind = Place::kNowhere;
       return status;
     }
+  }
+  if (unlatched || scan_.watches_leaves) {
     const PageId leaf = LeafAhead(key);
     scan_.leaf_was_absent |= leaf.page != kNoPage && !scan_.index->tree.pool()->IsResident(leaf);
   }
@@ -201,6 +203,15 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
   if (status.ok()) return status;
   scan_.place.kind = Place::kNowhere;
   return status.Is(Code::kEndOfRange) ? Status(Code::kNotFound) : status;
+}
+
+void VersionCursor::PeekAhead(size_t most, KeyVisit visit) {
+  if (!scan_.locking() || !scan_.on_entry() || scan_.index->clustered) return;
+  scan_.cursor->PeekAhead(scan_.direction, most, [&](Bytes key, Bytes value) {
+    SecondaryHeader header;
+    Bytes payload;
+    if (ParseSecondary(value, &header, &payload)) visit(StripRepeat(key, header.has_repeat));
+  });
 }
 
 void VersionCursor::UnlockCurrent() {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "mvcc/row/entry_batch.h"
@@ -120,11 +121,16 @@ class VersionCursor {
   [[nodiscard]] Bytes CopiedKey(size_t position) const {
     return scan_.PlainKeyOf(scan_.items[position]);
   }
+  /// Visits the keys of at most so many entries that follow the current one on its leaf, of a scan
+  /// that reads one at a time. None if the leaf has changed.
+  using KeyVisit = FunctionRef<void(Bytes key)>;
+  void PeekAhead(size_t most, KeyVisit visit);
   /// Whether a row that Get was asked for, since this was asked, was on a leaf that had to be read.
-  /// Consistent reads only.
+  /// Of reads that lock, only while they are watched: it takes a search of its own.
   [[nodiscard]] bool TakeLeafWasAbsent() {
     return scan_.leaf_was_absent && std::exchange(scan_.leaf_was_absent, false);
   }
+  void WatchLeaves(bool watches) { scan_.watches_leaves = watches; }
   /// As Cursor::LeafAhead. REQUIRES: bound.
   [[nodiscard]] PageId LeafAhead(Bytes key) const {
     return {scan_.index->tree.space(), scan_.cursor->LeafAhead(key)};

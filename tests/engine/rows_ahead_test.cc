@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scan of a secondary index has the leaves of the rows read that it will look up.
+// Scans of a secondary index, and lists of keys, have the leaves of the rows read that they will
+// look up.
 #include "engine/rows_ahead.h"
 
 #include <gtest/gtest.h>
@@ -97,6 +98,44 @@ TEST_F(RowsAheadTest, TheLeavesOfCopiedEntriesAreReadBeforeTheirRowsAreLookedUp)
     ASSERT_TRUE(Await([&] { return pool()->IsResident(leaves_[value + 1]); })) << value;
   }
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(RowsAheadTest, AScanThatLocksLooksAheadOnItsLeaf) {
+  StoredRow row;
+  TableCursor cursor(session_.get(), table_.get(), &ToyCodec(), {.mode = ReadMode::kLockExclusive});
+  cursor.OpenScan(1);
+  Status status = cursor.SeekFirst(&row);
+  // These are on one leaf. The first row that is read is not watched, the second one is.
+  for (uint32_t value = 0; value < 40 && status.ok(); ++value, status = cursor.Next(&row)) {
+    if (value < 2) continue;
+    ASSERT_TRUE(Await([&] { return pool()->IsResident(leaves_[value + 1]); })) << value;
+  }
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(RowsAheadTest, RowsOfAListAreReadAheadAlsoWhereTheyAreLocked) {
+  for (const ReadMode mode : {ReadMode::kSnapshot, ReadMode::kLockExclusive}) {
+    StoredRow row;
+    TableCursor cursor(session_.get(), table_.get(), &ToyCodec(), {.mode = mode});
+    cursor.OpenScan(0);
+    cursor.ExpectManyRows();
+    // Each on a leaf of its own, of another half of the table for each mode.
+    const uint64_t begin = mode == ReadMode::kSnapshot ? 100 : 2100;
+    const auto row_at = [&](size_t position) { return begin + position * 50; };
+    for (size_t position = 0; position < 30; ++position) {
+      if (cursor.WantsRowsAhead()) {
+        cursor.ReadRowsAhead({1, position, 30}, [&](size_t ahead, ByteBuffer* key) {
+          const std::string text = ToyKey(row_at(ahead));
+          const Bytes bytes = AsBytes(text);
+          key->assign(bytes.begin(), bytes.end());
+        });
+      }
+      ASSERT_TRUE(position < 2 ||
+                  Await([&] { return pool()->IsResident(leaves_[ValueOf(row_at(position))]); }))
+          << position;
+      ASSERT_TRUE(cursor.GetRow(AsBytes(ToyKey(row_at(position))), &row).ok());
+    }
+  }
 }
 
 TEST_F(RowsAheadTest, EntriesThatAFilterThrowsAwayAreNotAskedFor) {
