@@ -21,7 +21,8 @@ constexpr size_t kWholeLeaves = 16384;
 
 BlockReader::BlockReader(BlockPlan plan, size_t first_batch)
     : plan_(std::make_shared<BlockPlan>(std::move(plan))),
-      source_(plan_->ranges, first_batch),
+      ranges_(plan_->ranges),
+      source_(ranges_, first_batch),
       batch_(*plan_->values) {}
 
 BlockReader::BlockReader(const BlockReader* prepared)
@@ -32,7 +33,7 @@ BlockReader::BlockReader(const BlockReader* prepared)
       is_usable_(true) {}
 
 void BlockReader::Restart() {
-  SetRanges(plan_->ranges);
+  SetRanges(ranges_);
   begun_ = false;
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -34,6 +35,8 @@ class BlockReader {
   explicit BlockReader(const BlockReader* prepared);
 
   void Restart();
+  /// From the next Restart on, reads these in place of the plan's ranges.
+  void LookUp(RowPlan::Range keys) { ranges_.assign(1, std::move(keys)); }
   /// Before the first batch, or at it. False: the programs cannot be used in this execution.
   bool Prepare();
   /// See BatchSource.
@@ -78,6 +81,7 @@ class BlockReader {
 
  private:
   const std::shared_ptr<const BlockPlan> plan_;
+  std::vector<RowPlan::Range> ranges_;  ///< of all that is read
   BatchSource source_;
   Batch batch_;
   TableCursor* reader_ = nullptr;

@@ -26,7 +26,8 @@ std::string FilteredRows::description() const {
   return (reduction_ == nullptr ? "" : reduction_->description()) + filtered + block_.description();
 }
 
-void FilteredRows::Restart() {
+void FilteredRows::Restart(const RowPlan::Range* keys) {
+  if (keys != nullptr) block_.LookUp(*keys);
   block_.Restart();
   if (reduction_ != nullptr) reduction_->Restart();
   pieces_.reset();

@@ -19,7 +19,7 @@ class FilteredRows final : public BlockRows {
   /// `reduction`: null: all rows are needed.
   FilteredRows(BlockPlan plan, std::unique_ptr<RowReduction> reduction);
 
-  void Restart() override;
+  void Restart(const RowPlan::Range* keys) override;
   Status Next(TableCursor* reader, unsigned char* record) override;
   [[nodiscard]] std::string description() const override;
 

@@ -25,7 +25,8 @@ GroupedRows::GroupedRows(BlockPlan plan, std::vector<ValueId> keys,
       states_(keys_, aggregates_),
       shown_(&states_) {}
 
-void GroupedRows::Restart() {
+void GroupedRows::Restart(const RowPlan::Range* keys) {
+  if (keys != nullptr) block_.LookUp(*keys);
   block_.Restart();
   states_.Clear();
   pieces_.reset();
@@ -46,7 +47,7 @@ Status GroupedRows::Next(TableCursor* reader, unsigned char* record) {
 Status GroupedRows::OpenPieces() {
   if (block_.plan().helpers == 0 || !block_.Prepare()) return Status::Ok();
   pieces_ = std::make_unique<GroupedPieces>(block_, keys_, aggregates_);
-  return pieces_->Open(reader_, block_.plan().ranges);
+  return pieces_->Open(reader_, block_.Rest());
 }
 
 Status GroupedRows::NextOfPieces() {

@@ -25,7 +25,7 @@ class GroupedRows final : public BlockRows {
  public:
   GroupedRows(BlockPlan plan, std::vector<ValueId> keys, std::vector<Aggregate> aggregates);
 
-  void Restart() override;
+  void Restart(const RowPlan::Range* keys) override;
   Status Next(TableCursor* reader, unsigned char* record) override;
   [[nodiscard]] std::string description() const override {
     return ", aggregated in batches" + block_.description();

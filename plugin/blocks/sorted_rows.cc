@@ -23,7 +23,8 @@ SortedRows::SortedRows(BlockPlan plan, const Order& order)
       distinct_(order.distinct),
       values_(block_.values(), order.keys) {}
 
-void SortedRows::Restart() {
+void SortedRows::Restart(const RowPlan::Range* keys) {
+  if (keys != nullptr) block_.LookUp(*keys);
   block_.Restart();
   values_.Clear();
   copies_.Clear();

@@ -30,7 +30,7 @@ class SortedRows final : public BlockRows {
   };
   SortedRows(BlockPlan plan, const Order& order);
 
-  void Restart() override;
+  void Restart(const RowPlan::Range* keys) override;
   Status Next(TableCursor* reader, unsigned char* record) override;
   [[nodiscard]] std::string description() const override {
     return (distinct_ ? ", distinct, sorted in batches" : ", sorted in batches") +

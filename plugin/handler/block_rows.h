@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "plugin/handler/row_plan.h"
 
 namespace rowan {
 
@@ -19,8 +20,8 @@ class BlockRows {
   BlockRows(const BlockRows&) = delete;
   BlockRows& operator=(const BlockRows&) = delete;
 
-  /// The scan begins anew.
-  virtual void Restart() = 0;
+  /// The scan begins anew. `keys`: of a look-up, which reads these only; null: none.
+  virtual void Restart(const RowPlan::Range* keys) = 0;
   /// Puts the next row into the record. `reader`: its scan is open and prepared. kEndOfRange
   /// and nothing else is the end.
   virtual Status Next(TableCursor* reader, unsigned char* record) = 0;

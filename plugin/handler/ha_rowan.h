@@ -217,8 +217,9 @@ class ha_rowan : public handler, private EntryFilter {
   [[nodiscard]] bool SkipsRows() const {
     return row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kSkip;
   }
-  /// The next row of `block_rows_`.
+  /// The next row of `block_rows_`; the first one of those with equal keys.
   int ReadOfBlock(uchar* record);
+  int LookUpOfBlock(uchar* record, const uchar* key, key_part_map keypart_map);
   /// Begins a scan that skips rows.
   int ReadAfterSkipped(uchar* record, int error_at_end);
 

@@ -13,7 +13,7 @@ namespace rowan {
 int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
                                     uint mode, HANDLER_BUFFER* buffer) {
   if (block_rows_ != nullptr) {
-    block_rows_->Restart();
+    block_rows_->Restart(nullptr);
     return 0;
   }
   // Without a snapshot or locks a row may be deleted between its reference and its fetch.

@@ -134,6 +134,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   if (key == nullptr) return ha_rowan::index_first(record);
   if (groups_.is_open()) return SearchGroups(record, {key, keypart_map, find_flag});
+  if (block_rows_ != nullptr) return LookUpOfBlock(record, key, keypart_map);
   if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_KEY_NOT_FOUND);
   if (!part_->scan.prepared || part_->scan.read_set != table->read_set) PrepareRead();
   part_->scan.bounded_by_key = false;
@@ -230,7 +231,7 @@ int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
   if (groups_.is_open()) return ReadFirstGroup(record, GroupScan::Direction::kForward);
   if (block_rows_ != nullptr) {
-    block_rows_->Restart();
+    block_rows_->Restart(nullptr);
     return ReadOfBlock(record);
   }
   if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
@@ -256,6 +257,7 @@ int ha_rowan::index_last(uchar* record) {
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (groups_.is_open()) return ReadNextOfGroups(record);
+  if (block_rows_ != nullptr) return ReadOfBlock(record);
   // The whole clustered key was given, so there is no second row.
   if (part_->scan.search_complete && reader()->index() == 0) return HA_ERR_END_OF_FILE;
   Status status = reader()->Next(record);
@@ -340,7 +342,7 @@ int ha_rowan::rnd_init(bool scan) {
   part_->scan.search_complete = false;
   part_->scan.bounded_by_key = false;
   part_->scan.skips_rows = scan && SkipsRows();
-  if (block_rows_ != nullptr) block_rows_->Restart();
+  if (block_rows_ != nullptr) block_rows_->Restart(nullptr);
   PrepareRead();
   return 0;
 }
@@ -383,8 +385,19 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
   return CompareReferences(*part_, left, right);
 }
 
+int ha_rowan::LookUpOfBlock(uchar* record, const uchar* key, key_part_map keypart_map) {
+  part_->scan.bounded_by_key = false;
+  key_range low{key, 0, keypart_map, HA_READ_KEY_EXACT};
+  RowPlan::Range keys;
+  EncodeBound(*part_, active_index, low, false, &keys.from);
+  EncodeBound(*part_, active_index, low, true, &keys.end);
+  block_rows_->Restart(&keys);
+  const int error = ReadOfBlock(record);
+  return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
 int ha_rowan::ReadOfBlock(uchar* record) {
-  if (!part_->scan.prepared) PrepareRead();
+  if (!part_->scan.prepared || part_->scan.read_set != table->read_set) PrepareRead();
   const Status status = block_rows_->Next(reader(), record);
   // Only the end is the end: an entry whose row is not there is damage.
   if (status.Is(Code::kNotFound)) return Fail(Status(Code::kCorrupt, "an entry has no row"));

@@ -11,6 +11,7 @@
 #include "sql/range_optimizer/range_optimizer.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
+#include "sql/sql_opt_exec_shared.h"
 #include "sql/table.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -52,6 +53,16 @@ bool TakeRanges(const ha_rowan& file, const AccessPath& path, ScannedRanges* sca
   return true;
 }
 
+/// Of keys that only the execution knows.
+bool TakeLookUp(const ha_rowan& file, const Index_lookup& keys, ScannedRanges* scanned) {
+  if (keys.key < 0 || keys.keypart_hash != nullptr) return false;
+  // Without the condition that gives a key, another scan takes the look-up's place.
+  for (uint part = 0; keys.cond_guards != nullptr && part < keys.key_parts; ++part) {
+    if (keys.cond_guards[part] != nullptr) return false;
+  }
+  return TakeIndex(file, static_cast<uint>(keys.key), scanned);
+}
+
 bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scanned) {
   switch (path.type) {
     case AccessPath::TABLE_SCAN: scanned->ranges.emplace_back(); return true;
@@ -60,6 +71,8 @@ bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scann
       return !path.index_scan().reverse &&
              TakeIndex(file, static_cast<uint>(path.index_scan().idx), scanned);
     case AccessPath::INDEX_RANGE_SCAN: return TakeRanges(file, path, scanned);
+    case AccessPath::REF: return !path.ref().reverse && TakeLookUp(file, *path.ref().ref, scanned);
+    case AccessPath::REF_OR_NULL: return TakeLookUp(file, *path.ref_or_null().ref, scanned);
     default: return false;
   }
 }
@@ -68,12 +81,17 @@ constexpr double kRowsInRangesMin = 200;
 
 }  // namespace
 
+bool LooksUpKeys(const AccessPath& scan) {
+  return scan.type == AccessPath::REF || scan.type == AccessPath::REF_OR_NULL;
+}
+
 AccessPath* ScanUnder(AccessPath* path) {
   return path->type == AccessPath::FILTER ? path->filter().child : path;
 }
 
 bool ReadsManyRows(const AccessPath& scan) {
-  return scan.type != AccessPath::INDEX_RANGE_SCAN || scan.num_output_rows() >= kRowsInRangesMin;
+  const bool reads_ranges = scan.type == AccessPath::INDEX_RANGE_SCAN || LooksUpKeys(scan);
+  return !reads_ranges || scan.num_output_rows() >= kRowsInRangesMin;
 }
 
 bool HasAllColumns(const ha_rowan& file, const BlockAccess& access) {

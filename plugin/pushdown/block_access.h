@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How the plan of a block reads its only table, if that can be done in batches (plugin/blocks/): a
-// scan of the table or of an index, forwards, with or without ranges, under a condition of which
-// all is compiled for batches.
+// scan of the table or of an index, forwards, with or without ranges, or a look-up of equal keys,
+// under a condition of which all is compiled for batches. Keys to look up are the execution's: the
+// handler gets them.
 // Thread safety: only the thread that optimises the statement.
 #pragma once
 
@@ -27,6 +28,8 @@ struct BlockAccess {
 
 /// The scan at `path`, or the one under the filter there.
 AccessPath* ScanUnder(AccessPath* path);
+/// Rows with equal keys are read, maybe several times in an execution.
+bool LooksUpKeys(const AccessPath& scan);
 /// False: batches would not pay, as in the many queries for few rows.
 bool ReadsManyRows(const AccessPath& scan);
 /// Rows that come in another order, or for others, are made of what the scan reads.

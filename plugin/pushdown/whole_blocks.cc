@@ -263,7 +263,9 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
                                 : aggregation->temptable_aggregate().subquery_path;
   BlockAccess access;
   Counter obstacle = ReadBlockAccess(thd, file, input, &access);
-  if (obstacle == Counter::kCount && !HasAllColumns(*file, access)) {
+  if (obstacle == Counter::kCount &&
+      (!HasAllColumns(*file, access) ||
+       (LooksUpKeys(*access.scan) && !ReadsManyRows(*access.scan)))) {
     obstacle = Counter::kBlocksLeftByAccess;
   }
   BlockRecogniser recogniser(file->part().server_table(), join, access.plan.values.get());
