@@ -143,7 +143,8 @@ void GroupStates::AddTo(size_t aggregate, ValueKind kind, std::span<const RowNum
       return sums ? AddSum<uint64_t>(aggregate, rows) : AddExtreme<uint64_t>(aggregate, rows);
     case ValueKind::kWideDecimal:
       return sums ? AddSum<Wide>(aggregate, rows) : AddExtreme<Wide>(aggregate, rows);
-    case ValueKind::kDouble: return AddExtreme<double>(aggregate, rows);
+    case ValueKind::kDouble:
+      return sums ? AddReals(aggregate, rows) : AddExtreme<double>(aggregate, rows);
     default: return sums ? AddSum<int64_t>(aggregate, rows) : AddExtreme<int64_t>(aggregate, rows);
   }
 }
@@ -169,6 +170,19 @@ void GroupStates::AddSum(size_t aggregate, std::span<const RowNumber> rows) {
     if constexpr (sizeof(T) == sizeof(Wide)) {
       has_large_sum_ = has_large_sum_ || !IsWithin(state.number, kSumMax);
     }
+  }
+}
+
+void GroupStates::AddReals(size_t aggregate, std::span<const RowNumber> rows) {
+  const ValueVector& vector = *aggregate_values_[aggregate];
+  const double* const values = vector.As<double>();
+  const uint8_t* const nulls = vector.nulls();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (nulls[rows[i]] != 0) continue;
+    AggregateState& state = StateAt(i, aggregate);
+    const double value = values[rows[i]];
+    const double sum = state.count++ == 0 ? value : state.real() + value;
+    std::memcpy(&state.number, &sum, sizeof(sum));
   }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -33,12 +34,20 @@ struct Aggregate {
 };
 
 struct AggregateState {
-  Wide number = 0;     ///< the sum, times 10^scale; bits; the least or greatest value but a text
+  /// The sum, times 10^scale, or as a double; bits; the least or greatest value but a text.
+  Wide number = 0;
   uint64_t count = 0;  ///< rows, or values that are not NULL
   RowCopy extreme;     ///< the first row with the least or greatest value
   Bytes text;          ///< see GroupStates::changed_
   RowNumber row = 0;
   bool changed = false;
+
+  /// The sum of doubles, which were added in the order of the rows, from the first one on.
+  [[nodiscard]] double real() const {
+    double sum = 0;
+    std::memcpy(&sum, &number, sizeof(sum));
+    return sum;
+  }
 };
 
 class GroupStates {
@@ -74,6 +83,7 @@ class GroupStates {
   void CountValues(size_t aggregate, std::span<const RowNumber> rows);
   template <typename T>
   void AddSum(size_t aggregate, std::span<const RowNumber> rows);
+  void AddReals(size_t aggregate, std::span<const RowNumber> rows);
   template <typename T>
   void AddExtreme(size_t aggregate, std::span<const RowNumber> rows);
   void AddBits(size_t aggregate, std::span<const RowNumber> rows);

@@ -15,6 +15,13 @@ namespace {
 /// The whole first leaf: every row is needed.
 constexpr size_t kFirstBatchOfGroups = 16384;
 
+bool SumsReals(const BatchPlan& plan, const std::vector<Aggregate>& aggregates) {
+  return std::any_of(aggregates.begin(), aggregates.end(), [&](const Aggregate& aggregate) {
+    return aggregate.kind == Aggregate::Kind::kSum &&
+           plan.TypeOf(aggregate.value).kind == ValueKind::kDouble;
+  });
+}
+
 }  // namespace
 
 GroupedRows::GroupedRows(BlockPlan plan, std::vector<ValueId> keys,
@@ -22,6 +29,7 @@ GroupedRows::GroupedRows(BlockPlan plan, std::vector<ValueId> keys,
     : keys_(std::move(keys)),
       aggregates_(std::move(aggregates)),
       block_(std::move(plan), kFirstBatchOfGroups),
+      adds_in_order_(SumsReals(block_.values(), aggregates_)),
       states_(keys_, aggregates_),
       shown_(&states_) {}
 
@@ -31,7 +39,7 @@ void GroupedRows::Restart(const RowPlan::Range* keys) {
   states_.Clear();
   pieces_.reset();
   shown_ = &states_;
-  has_begun_ = false;
+  has_begun_ = leaves_rest_ = false;
   row_at_ = aside_at_ = 0;
   uncounted_ = passed_ = 0;
   at_end_ = delivers_groups_ = delivers_aside_ = is_group_ = false;
@@ -94,7 +102,16 @@ Status GroupedRows::TryNext() {
   }
 }
 
+/// If the sums of the batch's rows would no longer be those of the server.
+void GroupedRows::LeaveRest(Batch* batch, Selection* rows) {
+  leaves_rest_ = leaves_rest_ || !batch->aside().empty();
+  if (!leaves_rest_) return;
+  for (const RowNumber row : *rows) batch->PutAside(row);
+  rows->Clear();
+}
+
 void GroupedRows::StartDelivery() {
+  leaves_rest_ = true;
   delivers_groups_ = true;
   next_group_ = 0;
   CountExamined(states_.size() + (delivers_aside_ ? 1 : 0));
@@ -124,8 +141,10 @@ Status GroupedRows::GoOn() {
     PassTo(block_.size());
     row_at_ = aside_at_ = passed_ = 0;
     CountExamined(states_.size());
-    const Status status = block_.NextBatch(
-        reader_, [this](Batch* batch, Selection* rows) { states_.Read(batch, rows); });
+    const Status status = block_.NextBatch(reader_, [this](Batch* batch, Selection* rows) {
+      states_.Read(batch, rows);
+      if (adds_in_order_) LeaveRest(batch, rows);
+    });
     at_end_ = status.Is(Code::kEndOfRange);
     if (at_end_) StartDelivery();
     if (!at_end_ && !status.ok()) return status;

@@ -6,6 +6,8 @@
 // together: it may get several parts of one group.
 //
 // Memory is bounded: too many groups are delivered before the scan is at its end.
+// Sums of doubles depend on the order of additions: only a group's first part may be a sum, which
+// the server's would have come to. After it, and after a row aside, all rows are the server's.
 // Of a large scan, other threads may read a part (grouped_pieces.h).
 // Thread safety: one thread.
 #pragma once
@@ -56,6 +58,7 @@ class GroupedRows final : public BlockRows {
     return row_at_ == block_.rows().size() && aside_at_ == block_.aside().size();
   }
   Status Show(const RowCopy& row);
+  void LeaveRest(Batch* batch, Selection* rows);
   void StartDelivery();
   void PassTo(size_t row);
   void CountExamined(size_t delivered);
@@ -63,6 +66,8 @@ class GroupedRows final : public BlockRows {
   const std::vector<ValueId> keys_;
   const std::vector<Aggregate> aggregates_;
   BlockReader block_;
+  const bool adds_in_order_;  ///< there are sums of doubles
+  bool leaves_rest_ = false;  ///< of the rows to the server, one by one
   GroupStates states_;
   std::unique_ptr<GroupedPieces> pieces_;  ///< instead of `states_`; null: read by one thread
   const GroupStates* shown_ = nullptr;     ///< those of the group

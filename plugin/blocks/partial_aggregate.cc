@@ -40,6 +40,11 @@ class SumState : public Item_sum_sum {
     function->null_value = false;
     if (function->sum_func() == AVG_FUNC) function->*(&SumState::m_count) += count;
   }
+  static void Add(Item_sum_sum* function, double sum, ulonglong count) {
+    function->*(&SumState::sum) += sum;
+    function->null_value = false;
+    if (function->sum_func() == AVG_FUNC) function->*(&SumState::m_count) += count;
+  }
 };
 
 /// With exactly `scale` digits after the point, as values of that scale add up to.
@@ -114,6 +119,7 @@ void PartialAggregate::PassOnCount(Target target, ulonglong rows) {
 void PartialAggregate::PassOnSum(Target target) {
   // Without a value, the argument is NULL in the group's first row.
   if (state().count == 0) return PassOnRow(target);
+  if (result_type() == REAL_RESULT) return PassOnRealSum(target);
   my_decimal sum = SumAsDecimal(state().number, rows_->ScaleOf(aggregate_));
   if (target == Target::kState) {
     return SumState::Add(down_cast<Item_sum_sum*>(function_), sum, state().count);
@@ -128,6 +134,23 @@ void PartialAggregate::PassOnSum(Target target) {
   }
   field->store_decimal(&sum);
   field->set_notnull();
+}
+
+void PartialAggregate::PassOnRealSum(Target target) {
+  double sum = state().real();
+  if (target == Target::kState) {
+    return SumState::Add(down_cast<Item_sum_sum*>(function_), sum, state().count);
+  }
+  Field* const field = function_->get_result_field();
+  // The first row's NULL counts as 0.0, which with -0.0 is 0.0.
+  if (target == Target::kNewField) PassOnRow(target);
+  const bool starts = target == Target::kNewField && !function_->get_arg(0)->null_value;
+  if (!starts) sum += float8get(field->field_ptr());
+  float8store(field->field_ptr(), sum);
+  if (sum_func() != AVG_FUNC) return field->set_notnull();
+  uchar* const counted = field->field_ptr() + sizeof(double);
+  const longlong before = target == Target::kField ? sint8korr(counted) : 0;
+  int8store(counted, before + static_cast<longlong>(state().count));
 }
 
 void PartialAggregate::PassOnAverage(Target target, const my_decimal& sum) {

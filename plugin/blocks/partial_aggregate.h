@@ -18,8 +18,9 @@ namespace rowan {
 
 class PartialAggregate final : public Item_sum {
  public:
-  /// COUNT, SUM and AVG with a decimal result, MIN, MAX, functions of the bits of integers; without
-  /// DISTINCT. `aggregate`: with this number in `rows`, which outlive the executions of the plan.
+  /// COUNT, SUM and AVG of exact numbers and doubles, MIN, MAX, functions of the bits of integers;
+  /// without DISTINCT. `aggregate`: with this number in `rows`, which outlive the executions of the
+  /// plan.
   PartialAggregate(THD* thd, Item_sum* function, GroupedRows* rows, const Aggregate& aggregate,
                    size_t number)
       : Item_sum(thd, function),
@@ -61,6 +62,7 @@ class PartialAggregate final : public Item_sum {
   void PassOn(Target target);
   void PassOnCount(Target target, ulonglong rows);
   void PassOnSum(Target target);
+  void PassOnRealSum(Target target);
   void PassOnAverage(Target target, const my_decimal& sum);
   /// As if they were the argument of one row.
   void PassOnBits(Target target);

@@ -44,6 +44,8 @@ class BlockRecogniser {
   Counter Recognise(AccessPath* root);
   [[nodiscard]] const std::vector<ValueId>& keys() const { return keys_; }
   [[nodiscard]] const std::vector<Aggregate>& aggregates() const { return aggregates_; }
+  /// In the order of the scan, by one thread.
+  [[nodiscard]] bool sums_reals() const { return sums_reals_; }
 
  private:
   bool ReadGroups(AccessPath* root);
@@ -60,6 +62,7 @@ class BlockRecogniser {
   BatchPlan* const values_;
   std::vector<ValueId> keys_;
   bool divides_finer_ = false;  ///< rows of one group of the statement may be in several here
+  bool sums_reals_ = false;
   std::vector<Aggregate> aggregates_;
 };
 
@@ -163,10 +166,16 @@ std::optional<Aggregate> BlockRecogniser::ReadCount(Item* argument) {
 }
 
 std::optional<Aggregate> BlockRecogniser::ReadSum(Item_sum* function) {
-  if (function->result_type() != DECIMAL_RESULT) return std::nullopt;
   const char* reason = nullptr;
   const std::optional<ValueId> value = values_->AddValue(function->get_arg(0), &reason);
   if (!value.has_value()) return std::nullopt;
+  if (function->result_type() == REAL_RESULT) {
+    // Of several parts of a group not even one may be added up by itself.
+    if (values_->TypeOf(*value).kind != ValueKind::kDouble || divides_finer_) return std::nullopt;
+    sums_reals_ = true;
+    return Aggregate{Aggregate::Kind::kSum, *value};
+  }
+  if (function->result_type() != DECIMAL_RESULT) return std::nullopt;
   switch (values_->TypeOf(*value).kind) {
     case ValueKind::kSigned:
     case ValueKind::kUnsigned:
@@ -254,6 +263,13 @@ bool StandIn(THD* thd, const JOIN& join, const std::vector<Aggregate>& aggregate
   return true;
 }
 
+/// Threads that look for few rows of many take less time than one that also adds them up.
+bool FiltersByWorkers(const BlockAccess& access) {
+  constexpr double kPassingMax = 0.25;
+  return access.plan.helpers != 0 && access.top != access.scan &&
+         access.top->num_output_rows() < kPassingMax * access.scan->num_output_rows();
+}
+
 /// Whether the scan delivers groups from now on.
 bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   AccessPath* const aggregation = AggregationOf(root, join);
@@ -270,6 +286,9 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   }
   BlockRecogniser recogniser(file->part().server_table(), join, access.plan.values.get());
   if (obstacle == Counter::kCount) obstacle = recogniser.Recognise(root);
+  if (obstacle == Counter::kCount && recogniser.sums_reals() && FiltersByWorkers(access)) {
+    obstacle = Counter::kBlocksLeftByAggregate;
+  }
   if (obstacle != Counter::kCount) {
     AddCounter(obstacle);
     return false;

@@ -10,9 +10,9 @@
 //   - the table is Rowan's, not partitioned or temporary, without generated columns, and read from
 //     a snapshot without locks
 //   - the aggregation stands directly above a scan of the table or of an index that has all
-//     columns, forwards, with or without ranges
+//     columns, forwards, with or without ranges, or of many rows with equal keys
 //   - the condition above the scan is all of what programs can do (plugin/program/)
-//   - aggregates are COUNT, SUM and AVG of exact numbers, MIN and MAX, BIT_AND, BIT_OR and BIT_XOR
+//   - aggregates are COUNT, SUM and AVG of numbers, MIN and MAX, BIT_AND, BIT_OR and BIT_XOR
 //     of integers; COUNT, SUM and AVG also of distinct values; no ROLLUP, no window
 //   - what the block groups by depends on nothing but columns of the table
 #pragma once
