@@ -101,10 +101,20 @@ def node_modules():
 
 
 def java_libraries():
-    """The folder of the libraries that applications/java names, for a Java that runs sources."""
+    """The folder of Hibernate, Flyway and Liquibase."""
+    return _of_maven("java-libraries", "java")
+
+
+def debezium():
+    """The folder of its libraries."""
+    return _of_maven("debezium", "debezium")
+
+
+def _of_maven(name, project):
+    """The folder of the libraries that a project below applications/ names."""
     if shutil.which("mvn") is None or shutil.which("java") is None:
-        pytest.skip("there is no Maven to fetch Hibernate, Flyway and Liquibase with")
-    project = Path(__file__).with_name("applications") / "java/pom.xml"
-    return or_skip(lambda: once("java-libraries", lambda folder: fetch("Hibernate", [
+        pytest.skip(f"there is no Maven to fetch {name} with")
+    project = Path(__file__).with_name("applications") / project / "pom.xml"
+    return or_skip(lambda: once(name, lambda folder: fetch(name, [
         "mvn", "-q", "-B", "-f", str(project), "dependency:copy-dependencies",
         f"-DoutputDirectory={folder}"])))
