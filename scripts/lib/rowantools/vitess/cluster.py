@@ -8,6 +8,7 @@ one, for sequences and tables that are not spread.
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..client import Client, ConnectionLost, MysqlError
@@ -22,6 +23,7 @@ SHARDED, PLAIN = "sharded", "plain"
 _STATE = "vitess.json"
 _FIRST_UID = 100
 _SERVING_LIMIT_S = 120
+_STARTED_AT_ONCE = 3
 REPARENT_LIMIT = "--wait-replicas-timeout=120s"
 
 
@@ -193,9 +195,12 @@ class VitessCluster:
     def start_tablets(self, tablets, step):
         """Starts them; a shard that never had a primary gets its first tablet as that."""
         leaders = self.leaders()
-        for tablet in tablets:
-            step.update(detail=f"mysqld and vttablet of {tablet.keyspace}/{tablet.shard}")
-            tablet.start(tablet.alias in leaders)
+        step.update(detail="mysqld and vttablet of the first tablet")
+        tablets[0].start(tablets[0].alias in leaders)  # the others copy its empty data directory
+        with ThreadPoolExecutor(_STARTED_AT_ONCE) as pool:
+            started = pool.map(lambda tablet: tablet.start(tablet.alias in leaders), tablets[1:])
+            for number, _ in enumerate(started, 2):
+                step.update(detail=f"{number} of {len(tablets)} mysqlds and vttablets")
         for tablet in tablets:
             tablet.daemon.wait_until_ready()
         shards = sorted({(tablet.keyspace, tablet.shard) for tablet in tablets})
