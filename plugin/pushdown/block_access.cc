@@ -8,10 +8,12 @@
 
 #include "sql/item.h"
 #include "sql/join_optimizer/access_path.h"
+#include "sql/join_optimizer/walk_access_paths.h"
 #include "sql/range_optimizer/range_optimizer.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 #include "sql/sql_opt_exec_shared.h"
+#include "sql/sql_optimizer.h"
 #include "sql/table.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -83,6 +85,20 @@ constexpr double kRowsInRangesMin = 200;
 
 bool LooksUpKeys(const AccessPath& scan) {
   return scan.type == AccessPath::REF || scan.type == AccessPath::REF_OR_NULL;
+}
+
+AccessPath* FilterOf(AccessPath* root, JOIN* join, const TABLE* table) {
+  AccessPath* found = nullptr;
+  int scans = 0;
+  WalkAccessPaths(
+      root, join, WalkAccessPathPolicy::ENTIRE_QUERY_BLOCK, [&](AccessPath* path, JOIN*) {
+        if (GetBasicTable(path) == table) ++scans;
+        const bool filters =
+            path->type == AccessPath::FILTER && GetBasicTable(path->filter().child) == table;
+        if (filters) found = path;
+        return false;
+      });
+  return scans == 1 ? found : nullptr;
 }
 
 AccessPath* ScanUnder(AccessPath* path) {

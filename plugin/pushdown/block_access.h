@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How the plan of a block reads its only table, if that can be done in batches (plugin/blocks/): a
-// scan of the table or of an index, forwards, with or without ranges, or a look-up of equal keys,
-// under a condition of which all is compiled for batches. Keys to look up are the execution's: the
-// handler gets them.
+// How the plan of a block reads a table, if that can be done in batches (plugin/blocks/): a scan of
+// the table or of an index, forwards, with or without ranges, or a look-up of equal keys, under a
+// condition of which all is compiled for batches. Keys to look up are the execution's: the handler
+// gets them.
 // Thread safety: only the thread that optimises the statement.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 struct AccessPath;
 struct TABLE;
+class JOIN;
 class THD;
 
 namespace rowan {
@@ -26,6 +27,8 @@ struct BlockAccess {
   BlockPlan plan{};
 };
 
+/// The filter directly above a scan of the table; null: there is none, or several scans.
+AccessPath* FilterOf(AccessPath* root, JOIN* join, const TABLE* table);
 /// The scan at `path`, or the one under the filter there.
 AccessPath* ScanUnder(AccessPath* path);
 /// Rows with equal keys are read, maybe several times in an execution.

@@ -7,33 +7,12 @@
 #include <utility>
 
 #include "sql/join_optimizer/access_path.h"
-#include "sql/join_optimizer/walk_access_paths.h"
-#include "sql/sql_optimizer.h"
 
 #include "plugin/blocks/filtered_rows.h"
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/block_access.h"
 
 namespace rowan {
-namespace {
-
-/// The filter directly above a scan of the table; null: there is none, or more than one.
-AccessPath* FilterOf(AccessPath* root, JOIN* join, const TABLE* table) {
-  AccessPath* found = nullptr;
-  int scans = 0;
-  WalkAccessPaths(
-      root, join, WalkAccessPathPolicy::ENTIRE_QUERY_BLOCK, [&](AccessPath* path, JOIN*) {
-        if (GetBasicTable(path) == table) ++scans;
-        const bool filters =
-            path->type == AccessPath::FILTER && GetBasicTable(path->filter().child) == table;
-        if (filters) found = path;
-        return false;
-      });
-  return scans == 1 ? found : nullptr;
-}
-
-}  // namespace
-
 void PushFilter(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   AccessPath* const filter = FilterOf(root, join, file->part().server_table());
   if (filter == nullptr || !ReadsManyRows(*filter->filter().child)) return;

@@ -16,6 +16,7 @@
 #include "plugin/pushdown/extreme_row.h"
 #include "plugin/pushdown/extremes_of_groups.h"
 #include "plugin/pushdown/first_rows.h"
+#include "plugin/pushdown/joined_scans.h"
 #include "plugin/pushdown/ranked_rows.h"
 #include "plugin/pushdown/whole_blocks.h"
 #include "plugin/server/instance.h"
@@ -57,6 +58,7 @@ Status PushBlock(THD* thd, AccessPath* root, JOIN* join) {
     if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
     CountOrSkipRows(thd, root, join);
     PushWholeBlock(thd, root, join);
+    PushJoinedScans(thd, root, join);
     return Status::Ok();
   });
 }

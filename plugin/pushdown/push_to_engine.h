@@ -9,6 +9,7 @@
 //   anti_join.h           rows for which there is no greater one
 //   first_rows.h          ORDER BY ... LIMIT within a group
 //   whole_blocks.h        conditions and aggregates of one table
+//   joined_scans.h        conditions of tables that are joined
 // Only SELECT is considered. The plan may be changed in place; the table's handler is told what to
 // do and forgets it at the end of the statement.
 #pragma once

@@ -20,15 +20,6 @@ namespace {
 
 constexpr auto kWholeBlock = WalkAccessPathPolicy::ENTIRE_QUERY_BLOCK;
 
-bool IsUnder(AccessPath* root, JOIN* join, const AccessPath* wanted) {
-  bool found = false;
-  WalkAccessPaths(root, join, kWholeBlock, [&](AccessPath* path, JOIN*) {
-    found = found || path == wanted;
-    return found;
-  });
-  return found;
-}
-
 /// The block's rows are to come in an order, or be grouped, which the plan may have left to the
 /// scan.
 bool WantsOrder(const JOIN* join) {
@@ -85,6 +76,15 @@ Item* CopiedTo(AccessPath* root, JOIN* join, const Field* column) {
 
 }  // namespace
 
+bool IsUnder(AccessPath* root, JOIN* join, const AccessPath* wanted) {
+  bool found = false;
+  WalkAccessPaths(root, join, kWholeBlock, [&](AccessPath* path, JOIN*) {
+    found = found || path == wanted;
+    return found;
+  });
+  return found;
+}
+
 Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table) {
   // One table after each window at most, and some more.
   for (uint step = 0; item != nullptr && step < join->m_windows.elements + 3; ++step) {
@@ -95,10 +95,7 @@ Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table)
   return nullptr;
 }
 
-ha_rowan* OnlyTableOf(const JOIN& join) {
-  const Query_block& block = *join.query_block;
-  if (block.leaf_table_count != 1) return nullptr;
-  TABLE* table = block.leaf_tables->table;
+ha_rowan* SnapshotReader(const TABLE* table) {
   if (table == nullptr || table->part_info != nullptr || table->s->tmp_table != NO_TMP_TABLE) {
     return nullptr;
   }
@@ -106,6 +103,11 @@ ha_rowan* OnlyTableOf(const JOIN& join) {
   auto* file = down_cast<ha_rowan*>(table->file);
   // One that delivers only some rows of each group has a plan already, and says so.
   return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
+}
+
+ha_rowan* OnlyTableOf(const JOIN& join) {
+  const Query_block& block = *join.query_block;
+  return block.leaf_table_count == 1 ? SnapshotReader(block.leaf_tables->table) : nullptr;
 }
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table) {

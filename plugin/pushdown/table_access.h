@@ -24,13 +24,18 @@ struct TableAccess {
   uint64_t limit = UINT64_MAX;
 };
 
+/// `wanted` is `root` or, within the query block, below it.
+bool IsUnder(AccessPath* root, JOIN* join, const AccessPath* wanted);
+
 /// The column of `table` that an item of the planned block stands for, even where the plan has made
 /// it a column of a temporary table between its steps. Null: it is something else.
 Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table);
 
 class ha_rowan;
-/// The handler of the block's only table, if it is Rowan's, not partitioned or temporary, read from
-/// a snapshot without locks, and has no other plan than the server's. Null: it is not.
+/// The table's handler, if it is Rowan's, not partitioned or temporary, read from a snapshot
+/// without locks, and has no other plan than the server's. Null: it is not.
+ha_rowan* SnapshotReader(const TABLE* table);
+/// The same of the block's only table. Null also if there are more.
 ha_rowan* OnlyTableOf(const JOIN& join);
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table);
