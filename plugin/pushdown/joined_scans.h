@@ -2,7 +2,8 @@
 // Recognises conditions above scans of tables that a block joins, and lets the engine evaluate them
 // over batches of stored rows (plugin/blocks/filtered_rows.h), as filtered_scan.h does for a block
 // of one table. The joins and their order stay the server's: the scan delivers the same rows in the
-// same order, on whichever side of a join it stands.
+// same order, on whichever side of a join it stands, maybe without some that find no partner
+// (star_join.h).
 //
 // Conditions, each of which has a test:
 //   - the table is Rowan's, not partitioned or temporary, without generated columns, and read from
