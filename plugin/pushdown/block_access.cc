@@ -81,6 +81,12 @@ bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scann
 
 constexpr double kRowsInRangesMin = 200;
 
+/// For fewer rows a plan of batches takes longer to make than it saves.
+bool HasEnoughRows(THD* thd, const AccessPath& scan) {
+  const double rows = scan.num_output_rows();
+  return rows < 0 || rows >= PushdownRowsMin(thd);  // negative: not known
+}
+
 }  // namespace
 
 bool LooksUpKeys(const AccessPath& scan) {
@@ -125,7 +131,7 @@ Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* 
   ScannedRanges scanned;
   // Generated columns are the server's to compute.
   if (table->vfield != nullptr || file->part().reader()->salvages() ||
-      !TakeScan(*file, *access->scan, &scanned)) {
+      !HasEnoughRows(thd, *access->scan) || !TakeScan(*file, *access->scan, &scanned)) {
     return Counter::kBlocksLeftByAccess;
   }
   BlockPlan& plan = access->plan;

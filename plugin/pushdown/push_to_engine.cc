@@ -4,6 +4,7 @@
 #include "plugin/pushdown/push_to_engine.h"
 
 #include "mysqld_error.h"
+#include "sql/item_subselect.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 #include "sql/sql_optimizer.h"
@@ -37,6 +38,14 @@ void ForgetPlans(const Query_block* block) {
   }
 }
 
+/// For a subquery of several columns that finds no row, the server takes their values from the record
+/// (Item_singlerow_subselect), so it must be the row that the server itself would have read last.
+bool ShowsItsRecord(const Query_block& block) {
+  const Item_subselect* const item = block.master_query_expression()->item;
+  return item != nullptr && item->subquery_type() == Item_subselect::SCALAR_SUBQUERY &&
+         item->cols() > 1;
+}
+
 /// None of the shapes fits a block without any of these, as most are.
 bool MayHaveGroups(const Query_block* block) {
   return block->has_windows() || block->is_explicitly_grouped() || block->is_implicitly_grouped() ||
@@ -68,6 +77,7 @@ Status PushBlock(THD* thd, AccessPath* root, JOIN* join) {
 int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
   ForgetPlans(join->query_block);
+  if (ShowsItsRecord(*join->query_block)) return 0;
   if (PushBlock(thd, root, join).ok()) return 0;
   my_error(ER_OUT_OF_RESOURCES, MYF(0));
   return 1;

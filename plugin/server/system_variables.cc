@@ -326,6 +326,9 @@ MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
 MYSQL_THDVAR_BOOL(pushdown_blocks, PLUGIN_VAR_OPCMDARG,
                   "The engine evaluates conditions and aggregates on one table in batches of rows.",
                   nullptr, nullptr, true);
+MYSQL_THDVAR_ULONGLONG(pushdown_rows_min, PLUGIN_VAR_RQCMDARG,
+                       "It does so where the optimizer expects at least so many rows.", nullptr,
+                       nullptr, 50, 0, ULLONG_MAX, 0);
 MYSQL_SYSVAR_UINT(parallel_workers_max, g_parallel_workers_max, PLUGIN_VAR_RQCMDARG,
                   "Threads that help all sessions with scans evaluated in batches. By default as "
                   "many as there are processors, at most 8. 0: none.",
@@ -370,6 +373,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(snapshot_isolation),
                                  MYSQL_SYSVAR(pushdown_groupwise),
                                  MYSQL_SYSVAR(pushdown_blocks),
+                                 MYSQL_SYSVAR(pushdown_rows_min),
                                  MYSQL_SYSVAR(parallel_workers_max),
                                  MYSQL_SYSVAR(parallel_workers),
                                  MYSQL_SYSVAR(parallel_rows_min),
@@ -418,6 +422,7 @@ bool OptimisticSerializable(THD* thd) { return THDVAR(thd, serializable) == 1; }
 bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
 bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
 bool PushdownBlocks(THD* thd) { return THDVAR(thd, pushdown_blocks); }
+double PushdownRowsMin(THD* thd) { return static_cast<double>(THDVAR(thd, pushdown_rows_min)); }
 uint32_t ParallelWorkers(THD* thd, double rows) {
   if (rows < static_cast<double>(THDVAR(thd, parallel_rows_min))) return 0;
   return std::min(THDVAR(thd, parallel_workers), ScanWorkersMax());

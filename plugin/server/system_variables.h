@@ -34,6 +34,8 @@ bool SnapshotIsolation(THD* thd);
 bool PushdownGroupwise(THD* thd);
 /// rowan_pushdown_blocks.
 bool PushdownBlocks(THD* thd);
+/// rowan_pushdown_rows_min.
+double PushdownRowsMin(THD* thd);
 /// How many threads may help a scan for which so many rows are expected (scan_workers.h).
 uint32_t ParallelWorkers(THD* thd, double rows);
 /// rowan_parallel_workers_max, for StartScanWorkers.

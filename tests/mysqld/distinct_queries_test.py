@@ -7,7 +7,7 @@ from framework import ENGINE
 from whole_queries_test import _add_keys, _AGGREGATES, _CONDITIONS, Queries, _fill, _plan
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _DISTINCTS = ("COUNT(DISTINCT k)", "COUNT(DISTINCT s)", "COUNT(DISTINCT c, k)", "SUM(DISTINCT k)",

@@ -13,7 +13,7 @@ from whole_queries_test import kill_repeated
 
 pytestmark = [
     pytest.mark.server(options=(
-        "--loose-rowan-pushdown-blocks=ON", "--loose-rowan-parallel-rows-min=0",
+        "--loose-rowan-pushdown-rows-min=0", "--loose-rowan-parallel-rows-min=0",
         "--loose-rowan-parallel-workers-max=3", "--performance-schema=ON",
         "--tmp-table-size=1G", "--temptable-max-ram=2G")),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with itself")]
@@ -315,7 +315,7 @@ def test_kill_ends_all_of_a_query(t):
 
 
 def test_damage_is_told_by_whoever_meets_it(t):
-    server = t.new_server(("--loose-rowan-pushdown-blocks=ON",
+    server = t.new_server(("--loose-rowan-pushdown-rows-min=0",
                            "--loose-rowan-parallel-rows-min=0"))
     server.start()
     client = t.client(server)

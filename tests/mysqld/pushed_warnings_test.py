@@ -11,7 +11,7 @@ from rowantools.bench.sync_delay import library
 from twin_sessions import OURS, Twins, WRITER
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON", "--performance-schema=ON")),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0", "--performance-schema=ON")),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _ROWS = 600

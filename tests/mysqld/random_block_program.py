@@ -65,6 +65,7 @@ class BlockProgram:
         self._sql(f"SET SESSION sql_mode = '{random.choice(_SQL_MODES)}'", WRITER)
         self._sql(f"SET SESSION sql_mode = '{random.choice(_SQL_MODES)}'", READER)
         for who in (WRITER, READER):
+            self._sql("SET SESSION rowan_pushdown_rows_min = 0", who)
             if random.random() < 0.6:  # scans are read in pieces
                 self._sql("SET SESSION rowan_parallel_rows_min = 0", who)
                 self._sql(f"SET SESSION rowan_parallel_workers = {random.choice('0124')}", who)

@@ -7,7 +7,7 @@ from framework import ENGINE
 from whole_queries_test import Queries, _plan
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _COLUMNS = ("id INT PRIMARY KEY, g INT, h INT NOT NULL, s VARCHAR(5), f DOUBLE, r FLOAT, "

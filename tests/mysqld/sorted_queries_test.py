@@ -7,7 +7,7 @@ from framework import ENGINE
 from whole_queries_test import _CONDITIONS, Queries, _fill, _plan
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _ORDERS = ("price DESC", "price", "k", "k DESC, price", "s", "s DESC, c", "d, at DESC", "f DESC",

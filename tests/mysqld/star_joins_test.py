@@ -9,7 +9,7 @@ from framework import ENGINE, Failure, MysqlError
 from whole_queries_test import kill_repeated
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _FILTERED, _REDUCED = "filtered in batches", "semi-join filter on "

@@ -8,7 +8,7 @@ import pytest
 from framework import ENGINE, Failure, MysqlError
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _ROWS = 3000
@@ -178,6 +178,27 @@ def test_what_is_left_to_the_server(t):
         queries.client.execute("BEGIN")
         queries.check("SELECT SUM(k), MAX(price) FROM {t} WHERE k < 3", False)
         queries.client.execute("COMMIT")
+
+
+def test_small_scans_are_left_to_the_server(t):
+    _fill(t, 100)
+    queries = Queries(t)
+    for rows, pushed in ((0, True), (100, True), (150, False)):
+        queries.client.execute(f"SET rowan_pushdown_rows_min = {rows}")
+        queries.check("SELECT SUM(k) FROM {t} WHERE price > 0", pushed)
+    queries.check("SELECT id FROM {t} WHERE price > 0", says="Filter: ")
+
+
+def test_a_row_of_which_there_is_none(t):
+    """The server takes some values of an empty subquery from the record."""
+    _fill(t, 3)
+    queries = Queries(t)
+    for values in ("'a', k", "price, k", "k, 'a'"):
+        for condition in ("id < 0", "k > 1000", "id > 1 AND k > 1000"):
+            queries.check(f"SELECT ('a', NULL) <=> (SELECT {values} FROM {{t}} WHERE {condition})",
+                          False)
+            queries.check("SELECT id FROM {t} WHERE ('a', NULL) <=> "
+                          f"(SELECT {values} FROM {{t}} t WHERE {condition}) ORDER BY id")
 
 
 def test_an_empty_table_and_no_row(t):
