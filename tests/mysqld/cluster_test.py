@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/cluster: a source that is killed under load, a replica promoted, the old one taken back.
 
-ROWAN_TEST_LONG=1 adds HAProxy in front and more failovers."""
+ROWAN_TEST_LONG=1 adds HAProxy or MySQL Router in front and more failovers."""
 import re
 import subprocess
 
-from framework import ROOT
+import pytest
+
+from framework import LONG, ROOT
 from rowantools.cluster import load as loads
 from rowantools.cluster.failover import rejoin
 from rowantools.cluster.members import Cluster
@@ -24,10 +26,10 @@ def _roles(status):
     return re.findall(r"server \d, port \d+: (\w+)", status)
 
 
-def test_a_killed_source_is_replaced_and_comes_back(t):
-    front = [] if t.long else ["--no-front"]
+@pytest.mark.parametrize("front", ["haproxy", "router"] if LONG else ["none"])
+def test_a_killed_source_is_replaced_and_comes_back(t, front):
     try:
-        told = _cluster(t, "start", "--buffer-pool", "64M", *front)
+        told = _cluster(t, "start", "--buffer-pool", "64M", "--front", front)
         t.equal(_roles(told), ["source", "replica", "replica"], told)
         for _ in range(5 if t.long else 1):
             told = _cluster(t, "failover", "--seconds", "6")
@@ -45,7 +47,7 @@ def test_a_killed_source_is_replaced_and_comes_back(t):
 
 def test_a_server_with_transactions_of_its_own_is_built_anew(t):
     cluster = Cluster(t.server.folder / "cluster")
-    cluster.create(1, "rowan", "64M", front=False)
+    cluster.create(1, "rowan", "64M", front="none")
     try:
         cluster.start_all()
         with cluster.client(0) as client:

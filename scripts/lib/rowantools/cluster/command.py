@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/cluster: a source, its replicas and HAProxy on this machine."""
+"""scripts/cluster: a source, its replicas and a program in front of them on this machine."""
 import argparse
 import os
 import shutil
@@ -12,7 +12,7 @@ from ..progress import Step, say
 from ..vitess import command as vitess
 from . import load as loads
 from .failover import promote, rejoin
-from .front import Front
+from .fronts import NAMES, front_of
 from .members import Cluster, applier_error, executed
 
 _NOT_RUNNING = 3
@@ -22,8 +22,8 @@ def _parse():
     parser = argparse.ArgumentParser(
         prog="scripts/cluster",
         description="A source and its replicas with GTIDs and semi-synchronous acknowledgement, "
-                    "with HAProxy in front: one port for writes, one for reads. All listen on the "
-                    "loopback address only. See docs/scale-out.md.",
+                    "with HAProxy or MySQL Router in front: one port for writes, one for reads. "
+                    "All listen on the loopback address only. See docs/scale-out.md.",
         epilog="failover: kills the source with SIGKILL under load, promotes a replica, takes the "
                "old source back as a replica, and compares all rows with what was acknowledged. "
                "Shards behind one port: scripts/cluster vitess --help.")
@@ -37,8 +37,11 @@ def _parse():
                         help="the default engine of a new cluster")
     parser.add_argument("--buffer-pool", default="256M", metavar="SIZE",
                         help="of each engine of each server (default 256M)")
-    parser.add_argument("--no-front", action="store_true",
-                        help="a new cluster without HAProxy: clients go to the servers' own ports")
+    parser.add_argument("--front", choices=NAMES, default="haproxy",
+                        help="of a new cluster (default haproxy); none: clients go to the "
+                             "servers' own ports")
+    parser.add_argument("--no-front", dest="front", action="store_const", const="none",
+                        help="the same as --front none")
     parser.add_argument("--writers", type=int, default=4, help="sessions of a load (default 4)")
     parser.add_argument("--seconds", type=float, default=20,
                         help="length of a load; failover comes at its half (default 20)")
@@ -50,22 +53,21 @@ def _parse():
 
 def _start(cluster, options):
     if not cluster.exists():
-        cluster.create(options.replicas, options.engine, options.buffer_pool,
-                       not options.no_front)
+        cluster.create(options.replicas, options.engine, options.buffer_pool, options.front)
     with Step(f"starting {len(cluster.numbers())} servers in {cluster.folder}"):
         cluster.start_all()
-    Front(cluster).turn()
+    front_of(cluster).turn()
     return _status(cluster)
 
 
 def _stop(cluster):
     with Step("stopping the servers"):
-        Front(cluster).stop()
+        front_of(cluster).stop()
         cluster.stop_all()
 
 
 def _destroy(cluster):
-    Front(cluster).stop()
+    front_of(cluster).stop()
     for number in cluster.numbers():
         cluster.server(number).kill()
     shutil.rmtree(cluster.folder)
@@ -81,12 +83,12 @@ def _status(cluster):
     for number in cluster.numbers():
         print(f"cluster: server {number}, port {state['ports'][number]}: "
               + _server_status(cluster, number, wanted))
-    front = Front(cluster).pid()
-    if state["front"]:
+    front = front_of(cluster)
+    if front.title:
         print(f"cluster: writes to port {state['write_port']}, reads from port "
-              f"{state['read_port']} (user {loads.LOAD_USER}): HAProxy, "
-              + (f"process {front}" if front else "not running"))
-    return 0 if wanted and (front or not state["front"]) else _NOT_RUNNING
+              f"{state['read_port']} (user {loads.LOAD_USER}): {front.title}, "
+              + (f"process {front.pid()}" if front.pid() else "not running"))
+    return 0 if wanted and (front.pid() or not front.title) else _NOT_RUNNING
 
 
 def _server_status(cluster, number, wanted):
@@ -161,12 +163,12 @@ def _failover(cluster, options):
         with Step(f"killing server {old}, the source; promoting a replica") as step:
             cluster.server(old).kill()
             new = promote(cluster)
-            Front(cluster).turn()
+            front_of(cluster).turn()
             took_s = step.elapsed()
         with Step(f"writing to server {new}, which is the source now; server {old} comes back"
                   ) as step:
             rebuilt = rejoin(cluster, old)
-            Front(cluster).turn()
+            front_of(cluster).turn()
             load.run_for(step, options.seconds / 2)
     gap_s = max(writer.longest_gap_s for writer in load.writers)
     say(f"cluster: the new source took writes {took_s:.2f} s after the kill; the longest wait of a "
@@ -180,7 +182,7 @@ def _failover(cluster, options):
 def _promote(cluster):
     with Step("promoting a replica"):
         new = promote(cluster)
-        Front(cluster).turn()
+        front_of(cluster).turn()
     say(f"cluster: server {new} is the source")
 
 

@@ -15,7 +15,8 @@ TABLES = ("ledger", "accounts")
 _ACCOUNTS, _BALANCE = 1000, 1000
 _RETRY_S = 0.05
 # Deadlock, lock wait, interrupted, shutdown, read-only: the source has changed, or the row is busy.
-_TRANSIENT = {1213, 1205, 1317, 1053, 1290, 1836, 2013, 1180, 3101}
+# 2003 is MySQL Router's word for a source that is gone.
+_TRANSIENT = {1213, 1205, 1317, 1053, 1290, 1836, 2013, 1180, 3101, 2003}
 
 
 def prepare(client, engine):
@@ -70,8 +71,9 @@ class Writer:
         except MysqlError as error:
             if error.code not in self._load.transient:
                 raise
-            self._client.close()
-            self._client = None
+            if self._client is not None:  # else it was refused when it connected
+                self._client.close()
+                self._client = None
         return False
 
     def _transaction(self):

@@ -72,8 +72,8 @@ class Cluster:
     def write_address(self):
         """Where writes go now."""
         state = self.state
-        return ("127.0.0.1",
-                state["write_port"] if state["front"] else state["ports"][self.source])
+        fronted = state["front"] not in ("none", False)
+        return ("127.0.0.1", state["write_port"] if fronted else state["ports"][self.source])
 
     def replicas(self):
         return [number for number in self.numbers() if number != self.source]
