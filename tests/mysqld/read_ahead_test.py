@@ -20,6 +20,9 @@ _WAYS = {
                          "WHERE k BETWEEN {low} AND {high}",
     "backwards": "SELECT {sums} FROM (SELECT * FROM t FORCE INDEX (k) "
                  "WHERE k BETWEEN {low} AND {high} ORDER BY k DESC LIMIT 1000000) d",
+    "list of keys": "SELECT {sums} FROM t WHERE id IN ({keys})",
+    "primary key backwards": "SELECT {sums} FROM (SELECT * FROM t FORCE INDEX (PRIMARY) "
+                             "WHERE k BETWEEN {low} AND {high} ORDER BY id DESC LIMIT 1000000) d",
     "join": "SELECT {joined} FROM n STRAIGHT_JOIN t FORCE INDEX (k) ON t.k = n.k "
             "WHERE n.k BETWEEN {low} AND {high}",
 }
@@ -36,9 +39,14 @@ def _fill(t):
           "INSERT INTO n SELECT k FROM t")
 
 
-def _sums(client, way, low, high):
+def _sums(client, way, low, high, lock=""):
     joined = "COUNT(*), SUM(t.id), SUM(CRC32(t.c)), SUM(t.k)"
-    return client.query(_WAYS[way].format(sums=_SUMS, joined=joined, low=low, high=high))
+    keys = ""
+    if way == "list of keys":  # of the rows, and as many without a row
+        rows = client.query(f"SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN {low} AND {high}")
+        keys = ", ".join(f"{row[0]}, {row[0] + 1}" for row in rows)
+    return client.query(_WAYS[way].format(sums=_SUMS, joined=joined, low=low, high=high,
+                                          keys=keys) + lock)
 
 
 def test_all_ways_find_the_same_rows(t):
@@ -58,6 +66,31 @@ def test_all_ways_find_the_same_rows(t):
         new = _sums(client, "full scan", *bounds)
         for way in _WAYS:
             t.equal(_sums(client, way, *bounds), new, f"{way}, {bounds}")
+
+
+def test_statements_that_lock_find_the_rows_of_those_that_read(t):
+    _fill(t)
+    client, other = t.client(), t.client()
+    client.execute("BEGIN")
+    for low, high in ((100, 130), (20_000, 24_000), (55_000, 70_000)):
+        for way in ("full scan", "index", "sorted references", "list of keys"):
+            t.equal(_sums(client, way, low, high, " FOR UPDATE"), _sums(client, way, low, high),
+                    f"{way}, {low}")
+    backwards = "SELECT id FROM t FORCE INDEX (PRIMARY) WHERE c < 'f' ORDER BY id DESC"
+    t.equal(client.query(backwards + " FOR UPDATE"), client.query(backwards), "backwards")
+    keys = ", ".join(str(row[0]) for row in client.query("SELECT id FROM t WHERE id % 26 = 0"))
+    by_index = "UPDATE t FORCE INDEX (k) SET c = '' WHERE k BETWEEN 7 AND 3006"
+    for statement, rows in ((f"UPDATE t SET c = REVERSE(c) WHERE id IN ({keys})", 4616),
+                            ("UPDATE t SET c = REVERSE(c) WHERE id BETWEEN 1000 AND 41000", 20001),
+                            (by_index, 3000),
+                            ("DELETE FROM t WHERE id BETWEEN 1000 AND 21000", 10001),
+                            ("DELETE FROM t ORDER BY id DESC LIMIT 10000", 10000)):
+        t.equal(client.execute(statement).affected, rows, statement)
+    t.equal(client.value("SELECT COUNT(*) FROM t"), _ROWS - 20001, "rows left")
+    client.execute("ROLLBACK")
+    t.equal(other.value("SELECT COUNT(*) FROM t"), _ROWS, "rows after all")
+    t.check_table("t", other)
+    t.run("DROP TABLE t, n")
 
 
 def test_a_killed_scan_leaves_the_table_as_it_is(t):
