@@ -117,8 +117,9 @@ def _pushed_count(t):
 
 def _pushed(t):
     """How many blocks the engine has evaluated itself, of those on one table that it looked at."""
-    counts = {name.removeprefix("Rowan_blocks_"): int(value)
-              for name, value in t.run("SHOW GLOBAL STATUS LIKE 'Rowan_blocks_%'")}
+    with t.server.client() as client:  # programs restart the server
+        counts = {name.removeprefix("Rowan_blocks_"): int(value)
+                  for name, value in client.query("SHOW GLOBAL STATUS LIKE 'Rowan_blocks_%'")}
     left = ", ".join(f"{counts[name]} {name.removeprefix('left_by_')}"
                      for name in sorted(counts) if name != "pushed")
     pushed = counts.get("pushed", 0)
