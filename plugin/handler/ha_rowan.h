@@ -25,6 +25,7 @@
 #include "plugin/handler/group_reader.h"
 #include "plugin/handler/key_read.h"
 #include "plugin/handler/key_statistics.h"
+#include "plugin/handler/points_ahead.h"
 #include "plugin/handler/references_ahead.h"
 #include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
@@ -212,6 +213,8 @@ class ha_rowan : public handler, private EntryFilter {
   /// Reads the row by its reference within its engine table.
   int ReadReferenced(uchar* record, const uchar* reference);
   void ReadAheadFrom(const uchar* reference);
+  /// The next range of points_ahead_; nonzero: none.
+  uint NextPoint(KEY_MULTI_RANGE* range);
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
   [[nodiscard]] bool SkipsRows() const {
@@ -253,6 +256,7 @@ class ha_rowan : public handler, private EntryFilter {
   std::unique_ptr<BlockRows> block_rows_;      ///< null: none
   std::unique_ptr<DsMrr_impl> sorted_ranges_;  ///< reads the index with a second handler; or null
   ReferencesAhead references_ahead_;           ///< of sorted_ranges_
+  std::unique_ptr<PointsAhead> points_ahead_;  ///< of a list of primary keys; or null
   const ha_rowan* last_clone_ = nullptr;       ///< may be gone
   const ha_rowan* second_ = nullptr;           ///< of sorted_ranges_, if there is one
   uint64_t references_put_ = 0;                ///< by position()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Multi-range reads by the server's own means: a second handler collects row references from the
 // index, they are sorted, and this handler fetches the rows in the order of the primary key. The
-// optimizer chooses it by hint or switch, or by cost for tables larger than the buffer pool.
+// optimizer chooses it by hint or switch, or by cost for tables larger than the buffer pool. Lists
+// of primary keys are read in their order, with the rows that follow read ahead (points_ahead.h).
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -9,6 +10,12 @@
 #include "plugin/handler/key_bounds.h"
 
 namespace rowan {
+namespace {
+
+/// Fewer rows are read before others could be asked for.
+constexpr uint kRangesOfAList = 4;
+
+}  // namespace
 
 int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
                                     uint mode, HANDLER_BUFFER* buffer) {
@@ -21,6 +28,22 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
   // The second handler would collect every row of the groups, and not know which rows to skip.
   if (groups_.plan() != nullptr || SkipsRows()) mode |= HA_MRR_USE_DEFAULT_IMPL;
   const bool sorts = (mode & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_SORTED)) == 0;
+  RANGE_SEQ_IF listed{};
+  // Without association the keys are those of a plan, which stay.
+  const bool is_list = !sorts && ranges >= kRangesOfAList && (mode & HA_MRR_NO_ASSOCIATION) != 0 &&
+                       table->part_info == nullptr && active_index == table->s->primary_key &&
+                       groups_.plan() == nullptr;
+  if (is_list) {
+    if (points_ahead_ == nullptr) points_ahead_ = std::make_unique<PointsAhead>();
+    points_ahead_->Start(*sequence, sequence_start, ranges, mode);
+    listed.init = [](void* self, uint, uint) -> range_seq_t { return self; };
+    listed.next = [](range_seq_t self, KEY_MULTI_RANGE* range) {
+      return static_cast<ha_rowan*>(self)->NextPoint(range);
+    };
+    sequence = &listed;
+    sequence_start = this;
+    reader()->ExpectManyRows();
+  }
   if (sorts && sorted_ranges_ == nullptr) sorted_ranges_ = std::make_unique<DsMrr_impl>(this);
   if (sorted_ranges_ == nullptr) {
     return handler::multi_range_read_init(sequence, sequence_start, ranges, mode, buffer);
@@ -39,9 +62,23 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
   return error;
 }
 
+uint ha_rowan::NextPoint(KEY_MULTI_RANGE* range) {
+  const bool looks_ahead = reader()->WantsRowsAhead();
+  if (points_ahead_->Next(looks_ahead, range) != 0) return 1;
+  if (!looks_ahead) return 0;
+  reader()->ReadRowsAhead(points_ahead_->known(), [this](size_t position, ByteBuffer* key) {
+    const key_range& start = points_ahead_->At(position).start_key;
+    key->clear();
+    if (start.keypart_map != 0) EncodeBound(*part_, active_index, start, false, key);
+  });
+  return 0;
+}
+
 void ha_rowan::ReadAheadFrom(const uchar* reference) {
   const RowsAhead::Known known = references_ahead_.Find(reference);
-  if (known.size == 0 || !reader()->WantsRowsAhead()) return;
+  if (known.size == 0) return;
+  reader()->ExpectManyRows();
+  if (!reader()->WantsRowsAhead()) return;
   reader()->ReadRowsAhead(known, [this](size_t position, ByteBuffer* key) {
     EncodeReference(*part_, references_ahead_.At(position), key);
   });
@@ -54,6 +91,7 @@ int ha_rowan::multi_range_read_next(char** range_info) {
 }
 
 void ha_rowan::EndMultiRange() {
+  points_ahead_.reset();
   references_ahead_ = {};
   if (sorted_ranges_ != nullptr) sorted_ranges_->dsmrr_close();
 }
