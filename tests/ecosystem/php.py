@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """PHP with WordPress and MediaWiki: Debian's packages, run where they are unpacked."""
 import contextlib
-import os
 import subprocess
 from pathlib import Path
 
