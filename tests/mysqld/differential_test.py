@@ -168,7 +168,7 @@ def test_random_blocks_of_one_table(t):
     _run_programs(t, run_program, _SECONDS_BLOCKS)
     pushed = _pushed_count(t) - before
     print(f"{compared} blocks compared, {pushed} pushed", flush=True)
-    t.true(pushed * 2 > compared, f"{pushed} of {compared} pushed")
+    t.true(pushed * 5 > compared * 2, f"{pushed} of {compared} pushed")
 
 
 def test_two_sessions_interleaved(t):

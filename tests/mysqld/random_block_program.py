@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 150
 
 
 class BlockTable(Table):
-    """No generated columns and no partitions; mostly with numbered rows."""
+    """No generated columns; mostly with numbered rows; often many rows with equal keys."""
 
     def __init__(self, random, name, pools):
         self.name, self._random, self._pools = name, random, pools
@@ -33,6 +33,25 @@ class BlockTable(Table):
             self.primary = self.new_primary()
         self.indexes = [index for index in (self.new_index() for _ in range(random.choice(
             (0, 1, 2, 3)))) if not index.unique]
+        self.few = self._add_few() if random.random() < 0.4 else None
+        if random.random() < 0.15:
+            self.partitioning = self._new_partitioning()
+
+    def _add_few(self):
+        """A column of few values that a key begins with."""
+        random = self._random
+        few = Column("few", Kind("TINYINT", "int", lambda random: str(random.randint(0, 2))),
+                     nullable=random.random() < 0.5)
+        self.columns.insert(random.choice((0, len(self.columns))), few)
+        if self.number and not few.nullable and random.random() < 0.6:
+            self.primary = Index(None, [(few, 0, False), (self.number, 0, False)], unique=True)
+            return few
+        other = random.choice([column for column in self.columns if column.kind.key_part
+                               and not column.kind.long and column is not few])
+        self.indexes.append(Index(f"k{self._next_index}", [(few, 0, random.random() < 0.2),
+                                                           (other, 0, False)]))
+        self._next_index += 1
+        return few
 
     def _column(self):
         """Mostly of a type that conditions in batches know."""

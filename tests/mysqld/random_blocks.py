@@ -174,6 +174,8 @@ class Blocks:
             choices += [f"SUM({name})"] * 2
         if kind.family in ("int", "decimal"):
             choices += [f"AVG({name})"] * 2
+        if kind.family == "float" and self._settled:  # sums that depend on the order of the rows
+            choices += [f"SUM({name} * 0.1e0)", f"AVG({name} * 0.1e0)"] * 3
         if kind.family == "int":
             choices.append(f"BIT_{random.choice(('AND', 'OR', 'XOR'))}({name})")
         if number:
@@ -213,7 +215,28 @@ class Blocks:
     # --- conditions ---
 
     def _condition(self):
-        return "" if self._random.random() < 0.15 else f" WHERE {self._terms()}"
+        random = self._random
+        if random.random() < 0.15:
+            return ""
+        equal = self._equal_keys() if random.random() < (0.3 if self._table.few else 0.1) else ""
+        if equal and random.random() < 0.4:
+            return f" WHERE {equal}"
+        return f" WHERE {equal}{' AND ' if equal else ''}{self._terms()}"
+
+    def _equal_keys(self):
+        """For a look-up; empty: there is no key for it."""
+        random, few = self._random, self._table.few
+        columns = [key.columns()[0] for key in self._table.keys()]
+        column = few if few and random.random() < 0.8 else random.choice(columns or [None])
+        if column is None:
+            return ""
+        name, value = f"{_ALIAS}.{column.name}", column.literal(random)
+        choice = random.random()
+        if choice < 0.15:
+            return f"({name} = {value} OR {name} IS NULL)"
+        if choice < 0.2:
+            return f"{name} IS NULL"
+        return f"{name} {random.choice(('=', '=', '<=>'))} {value}"
 
     def _terms(self, depth=2):
         random, choice = self._random, self._random.random()
