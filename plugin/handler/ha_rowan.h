@@ -115,6 +115,9 @@ class ha_rowan : public handler, private EntryFilter {
   void SetRowPlan(std::unique_ptr<const RowPlan> plan) { row_plan_ = std::move(plan); }
   /// Likewise; its rows come instead of those of the scan.
   void SetBlockRows(std::unique_ptr<BlockRows> rows) { block_rows_ = std::move(rows); }
+  /// Before a plan for them is made: of a table with partitions, works on the first one that the
+  /// statement reads. False: there is none, or not all of them store their rows in the same way.
+  [[nodiscard]] virtual bool StartBlock() { return true; }
   /// True if reads use one snapshot and lock nothing.
   [[nodiscard]] bool ReadsSnapshot() const;
   /// The engine table that the handler works on.

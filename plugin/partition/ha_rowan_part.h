@@ -89,6 +89,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int rnd_pos_by_record(uchar* record) override;
   void position(const uchar* record) override { ph_position(record); }
   int cmp_ref(const uchar* left, const uchar* right) const override;
+  int multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges, uint mode,
+                            HANDLER_BUFFER* buffer) override;
+  int multi_range_read_next(char** range_info) override;
   int sample_init(void*& scan, double percentage, int seed, enum_sampling_method method,
                   bool tablesample) override;
   int sample_next(void* scan, uchar* record) override;
@@ -96,6 +99,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   void cancel_pushed_idx_cond() override;
   int records(ha_rows* count) override;
   int records_from_index(ha_rows* count, uint index) override;
+
+  [[nodiscard]] bool StartBlock() override;
 
   // --- writes ---
   int write_row(uchar* record) override { return ph_write_row(record); }
@@ -266,6 +271,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   std::vector<uint> touched_;                ///< those touched by the statement
   std::vector<Field_blob*> computed_blobs_;  ///< in the keys that a scan merges by
   std::vector<uint> scanned_;                ///< index scans are open in them
+  uint range_part_ = 0;                      ///< whose rows of a block's ranges are read
+  bool range_begins_ = false;                ///< none has been read there yet
   uint selected_ = 0;
   uint64_t statement_ = 1;
   uint64_t scan_ = 1;

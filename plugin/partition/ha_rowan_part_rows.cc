@@ -5,7 +5,9 @@
 
 #include "plugin/partition/ha_rowan_part.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "my_bitmap.h"
 #include "my_byteorder.h"
@@ -16,6 +18,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_partition.h"
 
+#include "plugin/codec/table_layout.h"
 #include "plugin/handler/auto_increment.h"
 #include "plugin/handler/key_bounds.h"
 #include "plugin/handler/row_sample.h"
@@ -35,6 +38,35 @@ int CompareWithReference(KEY** keys, uchar* left, uchar* right) {
   if (by_row != 0) return by_row;
   const size_t bytes = kHiddenKeyBytes + PARTITION_BYTES_IN_POS;
   return static_cast<int>(uint2korr(left - bytes)) - static_cast<int>(uint2korr(right - bytes));
+}
+
+bool StoreAlike(const IndexLayout& one, const IndexLayout& other) {
+  const auto same_part = [](const KeyPartCodec& part, const KeyPartCodec& of_other) {
+    return part.column == of_other.column;
+  };
+  return one.server_key == other.server_key && one.payload_columns == other.payload_columns &&
+         std::equal(one.parts.begin(), one.parts.end(), other.parts.begin(), other.parts.end(),
+                    same_part);
+}
+
+/// What is written now is the same bytes by both layouts of the table, of which one may have been
+/// altered more often.
+bool StoreAlike(const TableLayout& one, const TableLayout& other) {
+  if (&one == &other) return true;
+  const auto same_run = [](const CopyRun& run, const CopyRun& of_other) {
+    return run.record_offset == of_other.record_offset && run.row_offset == of_other.row_offset &&
+           run.length == of_other.length;
+  };
+  const auto same_index = [](const IndexLayout& index, const IndexLayout& of_other) {
+    return StoreAlike(index, of_other);
+  };
+  return one.generation == other.generation && one.shape.null_bytes == other.shape.null_bytes &&
+         one.shape.fixed_bytes == other.shape.fixed_bytes &&
+         one.variable_columns == other.variable_columns &&
+         std::equal(one.runs.begin(), one.runs.end(), other.runs.begin(), other.runs.end(),
+                    same_run) &&
+         std::equal(one.indexes.begin(), one.indexes.end(), other.indexes.begin(),
+                    other.indexes.end(), same_index);
 }
 
 /// When the server opens the table, it marks columns that it finds in expressions, and leaves the
@@ -254,6 +286,7 @@ int ha_rowan_part::rnd_next_in_part(uint part, uchar* record) {
   if (!scan_begins_) return ha_rowan::rnd_next(record);
   // Counts as the first row of an index, like in InnoDB's partitions.
   scan_begins_ = false;
+  if (block_rows_ != nullptr) return ReadOfBlock(record);
   return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
 
@@ -262,6 +295,43 @@ int ha_rowan_part::rnd_end_in_part(uint part, bool table_scan) {
   MoveTo(part);
   if (reader() != nullptr) reader()->CloseScan();
   return 0;
+}
+
+// --- blocks of the plan (block_rows.h), in one partition after the other ---
+
+bool ha_rowan_part::StartBlock() {
+  const uint first = m_part_info->get_first_used_partition();
+  if (first >= parts_.size()) return false;
+  Select(first);
+  const TableLayout& layout = codec().layout();
+  for (uint part = first; part < parts_.size(); part = m_part_info->get_next_used_partition(part)) {
+    if (!StoreAlike(layout, parts_[part].codec().layout())) return false;
+  }
+  return true;
+}
+
+int ha_rowan_part::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
+                                         uint mode, HANDLER_BUFFER* buffer) {
+  if (block_rows_ == nullptr) {
+    return ha_rowan::multi_range_read_init(sequence, sequence_start, ranges, mode, buffer);
+  }
+  range_part_ = m_part_info->get_first_used_partition();
+  range_begins_ = true;
+  return 0;
+}
+
+int ha_rowan_part::multi_range_read_next(char** range_info) {
+  if (block_rows_ == nullptr) return ha_rowan::multi_range_read_next(range_info);
+  while (range_part_ < parts_.size()) {
+    SelectForScan(range_part_);
+    if (std::exchange(range_begins_, false)) block_rows_->Restart(nullptr);
+    const int error = ReadOfBlock(table->record[0]);
+    if (error == 0) m_last_part = range_part_;
+    if (error != HA_ERR_END_OF_FILE) return error;
+    range_part_ = m_part_info->get_next_used_partition(range_part_);
+    range_begins_ = true;
+  }
+  return HA_ERR_END_OF_FILE;
 }
 
 int ha_rowan_part::sample_init(void*& scan, double percentage, int seed,

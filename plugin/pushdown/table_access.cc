@@ -74,6 +74,15 @@ Item* CopiedTo(AccessPath* root, JOIN* join, const Field* column) {
   return source;
 }
 
+ha_rowan* FindReader(const TABLE* table, bool may_have_parts) {
+  if (table == nullptr || table->s->tmp_table != NO_TMP_TABLE) return nullptr;
+  if (table->part_info != nullptr && !may_have_parts) return nullptr;
+  if (table->file->ht != g_hton) return nullptr;
+  auto* file = down_cast<ha_rowan*>(table->file);
+  // One that delivers only some rows of each group has a plan already, and says so.
+  return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
+}
+
 }  // namespace
 
 bool IsUnder(AccessPath* root, JOIN* join, const AccessPath* wanted) {
@@ -95,19 +104,18 @@ Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table)
   return nullptr;
 }
 
-ha_rowan* SnapshotReader(const TABLE* table) {
-  if (table == nullptr || table->part_info != nullptr || table->s->tmp_table != NO_TMP_TABLE) {
-    return nullptr;
-  }
-  if (table->file->ht != g_hton) return nullptr;
-  auto* file = down_cast<ha_rowan*>(table->file);
-  // One that delivers only some rows of each group has a plan already, and says so.
-  return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
-}
+ha_rowan* SnapshotReader(const TABLE* table) { return FindReader(table, false); }
 
 ha_rowan* OnlyTableOf(const JOIN& join) {
   const Query_block& block = *join.query_block;
   return block.leaf_table_count == 1 ? SnapshotReader(block.leaf_tables->table) : nullptr;
+}
+
+ha_rowan* OnlyTableOrPartsOf(const JOIN& join) {
+  const Query_block& block = *join.query_block;
+  if (block.leaf_table_count != 1) return nullptr;
+  ha_rowan* const file = FindReader(block.leaf_tables->table, true);
+  return file != nullptr && file->StartBlock() ? file : nullptr;
 }
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table) {

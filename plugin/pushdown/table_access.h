@@ -37,6 +37,8 @@ class ha_rowan;
 ha_rowan* SnapshotReader(const TABLE* table);
 /// The same of the block's only table. Null also if there are more.
 ha_rowan* OnlyTableOf(const JOIN& join);
+/// The same where the table may have partitions, which all store rows alike.
+ha_rowan* OnlyTableOrPartsOf(const JOIN& join);
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table);
 

@@ -286,7 +286,9 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   }
   BlockRecogniser recogniser(file->part().server_table(), join, access.plan.values.get());
   if (obstacle == Counter::kCount) obstacle = recogniser.Recognise(root);
-  if (obstacle == Counter::kCount && recogniser.sums_reals() && FiltersByWorkers(access)) {
+  const bool has_parts = file->part().server_table()->part_info != nullptr;
+  if (obstacle == Counter::kCount && recogniser.sums_reals() &&
+      (has_parts || FiltersByWorkers(access))) {
     obstacle = Counter::kBlocksLeftByAggregate;
   }
   if (obstacle != Counter::kCount) {
@@ -306,6 +308,18 @@ bool PushAggregation(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   return true;
 }
 
+/// Partitions are read one after the other: in no order of an index.
+bool MayFollowEachOther(const ha_rowan& file, AccessPath* root, JOIN* join) {
+  const TableAccess access = FindAccess(root, join, file.part().server_table());
+  if (access.path == nullptr || access.order_is_free) return access.path != nullptr;
+  const AccessPath* const aggregation = AggregationOf(root, join);
+  const bool groups_all =
+      aggregation != nullptr && (aggregation->type == AccessPath::TEMPTABLE_AGGREGATE ||
+                                 !join->query_block->is_explicitly_grouped());
+  return groups_all && access.path->type == AccessPath::INDEX_RANGE_SCAN &&
+         (access.path->index_range_scan().mrr_flags & HA_MRR_SORTED) == 0;
+}
+
 }  // namespace
 
 void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
@@ -313,10 +327,16 @@ void PushWholeBlock(THD* thd, AccessPath* root, JOIN* join) {
   const bool aggregates = block.is_explicitly_grouped() || block.is_implicitly_grouped();
   // Nothing stands above the rows of most queries for one of them.
   if (!aggregates && GetBasicTable(root) != nullptr) return;
-  ha_rowan* const file = OnlyTableOf(*join);
-  if (file == nullptr || !PushdownBlocks(thd)) return;
+  if (!PushdownBlocks(thd)) return;
+  ha_rowan* const file = OnlyTableOrPartsOf(*join);
+  if (file == nullptr) return;
+  const bool has_parts = file->part().server_table()->part_info != nullptr;
+  if (has_parts && !MayFollowEachOther(*file, root, join)) {
+    return AddCounter(Counter::kBlocksLeftByAccess);
+  }
   if (aggregates && PushAggregation(thd, file, root, join)) return;
-  if (PushFirstOfOrder(thd, file, root, join) || PushOrderedRange(thd, file, root, join) ||
+  if (PushFirstOfOrder(thd, file, root, join) ||
+      (!has_parts && PushOrderedRange(thd, file, root, join)) ||
       DropRepeatedRows(thd, file, root, join)) {
     return;
   }

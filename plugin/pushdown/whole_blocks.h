@@ -7,8 +7,8 @@
 // scan goes, and the aggregate functions get what the groups have come to (docs/whole_queries.md).
 //
 // Conditions, each of which has a test:
-//   - the table is Rowan's, not partitioned or temporary, without generated columns, and read from
-//     a snapshot without locks
+//   - the table is Rowan's, not temporary, without generated columns, and read from a snapshot
+//     without locks; partitions are read one after the other
 //   - the aggregation stands directly above a scan of the table or of an index that has all
 //     columns, forwards, with or without ranges, or of many rows with equal keys
 //   - the condition above the scan is all of what programs can do (plugin/program/)

@@ -323,13 +323,6 @@ def _add_keys(t):
               "ADD KEY dp (d DESC, price), ADD KEY sp (s(1))", f"ANALYZE TABLE {table}")
 
 
-def test_partitions_are_left_alone(t):
-    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, k INT) ENGINE={engine} PARTITION BY "
-              "HASH(id) PARTITIONS 3", f"INSERT INTO {table} VALUES (1,1), (2,2), (3,1), (4,NULL)")
-    Queries(t).check("SELECT k, COUNT(*), SUM(id) FROM {t} GROUP BY k ORDER BY k", False)
-
-
 def kill_repeated(t, query, table):
     """KILL QUERY ends a session that runs the query on the table again and again."""
     client, outcome = t.client(), []
