@@ -23,6 +23,10 @@ class BlockTable(Table):
         self.name, self._random, self._pools = name, random, pools
         self._next_column = self._next_index = 0
         self.columns = [self._column() for _ in range(random.randint(3, 8))]
+        if random.random() < 0.3:
+            real = Kind("DOUBLE", "float", lambda random: random.choice(
+                ("0", "-0e0", "0.25", "-65536.5", str(random.randint(-50, 50)))))
+            self.columns.append(self.new_column(real))
         self.functional, self.partitioning, self.number = [], "", None
         if random.random() < 0.85:
             self.number = Column("id", Kind(random.choice(("INT", "BIGINT UNSIGNED")), "int", (
@@ -41,9 +45,9 @@ class BlockTable(Table):
         """A column of few values that a key begins with."""
         random = self._random
         few = Column("few", Kind("TINYINT", "int", lambda random: str(random.randint(0, 2))),
-                     nullable=random.random() < 0.5)
+                     nullable=random.random() < 0.3)
         self.columns.insert(random.choice((0, len(self.columns))), few)
-        if self.number and not few.nullable and random.random() < 0.6:
+        if self.number and not few.nullable:
             self.primary = Index(None, [(few, 0, False), (self.number, 0, False)], unique=True)
             return few
         other = random.choice([column for column in self.columns if column.kind.key_part

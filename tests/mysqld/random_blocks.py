@@ -136,9 +136,15 @@ class Blocks:
     def _source(self):
         name = f"{self._table.name} AS {_ALIAS}"
         keys = ", ".join(self._table.key_names())
+        if self._settled and self._begins_with_few():
+            return f"{name} FORCE INDEX (PRIMARY)"  # in its order, whichever rows are read
         if self._settled:
             return f"{name} IGNORE INDEX ({keys})" if keys else name
         return name + (index_hint(self._random, self._table) if self._random.random() < 0.5 else "")
+
+    def _begins_with_few(self):
+        primary = self._table.primary
+        return self._table.few and primary and primary.columns()[0] is self._table.few
 
     def _exact(self, pair):
         return pair[1].kind.exact(f"{pair[0]}{pair[1].name}")
@@ -218,7 +224,7 @@ class Blocks:
         random = self._random
         if random.random() < 0.15:
             return ""
-        equal = self._equal_keys() if random.random() < (0.3 if self._table.few else 0.1) else ""
+        equal = self._equal_keys() if random.random() < (0.4 if self._table.few else 0.1) else ""
         if equal and random.random() < 0.4:
             return f" WHERE {equal}"
         return f" WHERE {equal}{' AND ' if equal else ''}{self._terms()}"
