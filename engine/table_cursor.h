@@ -126,11 +126,14 @@ class TableCursor : private RowCodec::BlobReader {
   /// Puts an entry of the batch, or a copy of one, into the record like one that the scan is on; a
   /// filter does not apply. kNotFound: it has no row.
   Status PutEntry(Bytes key, Bytes value, void* record);
-  /// Another cursor for batches of the same index, in the same transaction, which another thread
-  /// may use while this one's thread is in a call that waits for it or only reads. REQUIRES: a
-  /// consistent read that is not optimistic. Its scan is open, and ends before the transaction's
-  /// snapshot does.
+  /// Another cursor on the same index, in the same transaction, which another thread may use while
+  /// this one's thread is in a call that waits for it or only reads. Its scan is open, and ends
+  /// before the transaction's snapshot does. REQUIRES: MayHaveHelpers.
   Result<std::unique_ptr<TableCursor>> NewHelper();
+  /// Consistent reads that are not optimistic.
+  [[nodiscard]] bool MayHaveHelpers() const {
+    return options_.mode == ReadMode::kSnapshot && session_->txn()->serial == nullptr;
+  }
   /// What a helper has read counts as read by this cursor.
   void TakeCountsOf(TableCursor* helper) { cursor_.AddCounts(helper->cursor_.TakeCounts()); }
   /// Cuts a range of the scanned index, from its start on, into at most `most` pieces of some

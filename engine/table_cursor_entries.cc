@@ -104,8 +104,7 @@ Status TableCursor::PutEntry(Bytes key, Bytes value, void* record) {
 }
 
 Result<std::unique_ptr<TableCursor>> TableCursor::NewHelper() {
-  ROWAN_CHECK(options_.mode == ReadMode::kSnapshot);
-  ROWAN_CHECK(session_->txn()->serial == nullptr);
+  ROWAN_CHECK(MayHaveHelpers());
   // Opens the snapshot, if need be: from here on, reads leave the transaction as it is.
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   auto helper = std::make_unique<TableCursor>(session_, table_, codec_, options_);

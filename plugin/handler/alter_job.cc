@@ -18,6 +18,7 @@
 #include "plugin/handler/alter_checks.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/discarded_table.h"
+#include "plugin/handler/spare_record.h"
 #include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/dictionary_tables.h"
@@ -198,11 +199,7 @@ void AlterJob::ChooseColumns() {
 /// thread can compute them, in the table's own record.
 std::function<std::shared_ptr<void>()> AlterJob::RecordMaker() const {
   if (computed_columns_ != nullptr) return nullptr;
-  return [share = altered_->s]() -> std::shared_ptr<void> {
-    const std::shared_ptr<uchar[]> record(new uchar[share->rec_buff_length]);
-    std::copy_n(share->default_values, share->reclength, record.get());
-    return {record, record.get()};
-  };
+  return [share = altered_->s] { return NewSpareRecord(*share); };
 }
 
 bool AlterJob::PrepareRebuild(Session* session) {

@@ -3,7 +3,11 @@
 
 #include "plugin/handler/table_check.h"
 
-#include <xxhash.h>
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
@@ -12,26 +16,15 @@
 #include "sql/sql_error.h"
 #include "sql/table.h"
 
-#include "engine/row_image.h"
+#include "plugin/handler/entry_fingerprints.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/scan_workers.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 
 namespace {
-
-/// Order-independent fingerprint of a set of entries: equal sets have equal sums.
-struct Fingerprint {
-  uint64_t count = 0;
-  uint64_t sum = 0;
-
-  void Add(Bytes key, Bytes payload) {
-    ++count;
-    sum +=
-        XXH3_64bits_withSeed(payload.data(), payload.size(), XXH3_64bits(key.data(), key.size()));
-  }
-  bool operator==(const Fingerprint&) const = default;
-};
 
 /// While rows are read for the check: warnings from computing them do not concern the table.
 class WithoutWarnings : public Internal_error_handler {
@@ -54,16 +47,18 @@ class TableCheck {
   int Check(Session* session);
 
  private:
+  [[nodiscard]] uint32_t HelpersMax() const;
+  std::vector<Status> CheckIndexes();
   void Complain(const std::string& sentence) const;
   [[nodiscard]] std::string IndexName(size_t index_number) const;
   int CheckAgreement();
-  /// What each secondary index should hold, by its number; at 0, clustered keys.
-  Status FingerprintRows(std::vector<Fingerprint>* expected);
   /// For an index whose entries differ from those that the rows require: whether they still belong
   /// to the rows, computed differently.
   Status FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits);
 
   THD* const thd_;
+  /// For any thread.
+  const std::function<bool()> killed_ = [thd = thd_] { return thd_killed(thd) != 0; };
   TablePart& part_;
 };
 
@@ -79,8 +74,7 @@ std::string TableCheck::IndexName(size_t index_number) const {
 }
 
 int TableCheck::Analyze() {
-  const Status status =
-      g_engine->RefreshStatistics(part_.table(), [this] { return thd_killed(thd_) != 0; });
+  const Status status = g_engine->RefreshStatistics(part_.table(), killed_);
   if (status.ok()) return HA_ADMIN_OK;
   if (!status.Is(Code::kInterrupted)) {
     Complain(std::string("statistics could not be sampled: ") + status.message());
@@ -88,11 +82,30 @@ int TableCheck::Analyze() {
   return HA_ADMIN_FAILED;
 }
 
+uint32_t TableCheck::HelpersMax() const {
+  return ParallelWorkers(thd_, static_cast<double>(part_.table()->statistics().rows));
+}
+
+/// Each of them is checked by one thread.
+std::vector<Status> TableCheck::CheckIndexes() {
+  std::vector<Status> outcomes(part_.table()->index_count());
+  std::atomic<size_t> next{0};
+  const auto helpers = static_cast<uint32_t>(std::min<size_t>(HelpersMax(), outcomes.size() - 1));
+  const Status status = RunWithScanWorkers(helpers, [&] {
+    const size_t i = next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= outcomes.size()) return Status(Code::kEndOfRange);
+    outcomes[i] = g_engine->CheckIndex(part_.table(), i, {}, killed_);
+    return outcomes[i].Is(Code::kInterrupted) ? outcomes[i] : Status::Ok();
+  });
+  if (!status.ok()) outcomes.front() = status;
+  return outcomes;
+}
+
 int TableCheck::Check(Session* session) {
-  const auto killed = [this] { return thd_killed(thd_) != 0; };
   bool damaged = false;
-  for (size_t i = 0; i < part_.table()->index_count(); ++i) {
-    const Status status = g_engine->CheckIndex(part_.table(), i, {}, killed);
+  const std::vector<Status> outcomes = CheckIndexes();
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Status& status = outcomes[i];
     if (status.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
     if (status.ok()) continue;
     damaged = true;
@@ -102,7 +115,7 @@ int TableCheck::Check(Session* session) {
   const auto find_blobs = [this](Bytes row, std::vector<BlobRef>* blobs) {
     part_.codec().BlobsOf(row, blobs);
   };
-  const Status space = g_engine->CheckSpace(part_.table(), find_blobs, killed);
+  const Status space = g_engine->CheckSpace(part_.table(), find_blobs, killed_);
   if (space.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
   if (!space.ok()) {
     damaged = true;
@@ -115,17 +128,22 @@ int TableCheck::Check(Session* session) {
 }
 
 int TableCheck::CheckAgreement() {
-  std::vector<Fingerprint> expected(part_.table()->index_count());
+  TableCursor* const reader = part_.reader();
+  // Only the server's thread computes columns.
+  const bool alone =
+      part_.computed_columns() != nullptr || reader->salvages() || !reader->MayHaveHelpers();
+  part_.ComputeColumns(true);
+  EntryFingerprints sums;
+  Status status;
+  {
+    const WithoutWarnings silence(thd_);
+    status = ReadEntryFingerprints(&part_, alone ? 0 : HelpersMax(), &sums);
+  }
+  const std::vector<Fingerprint>& expected = sums.expected;
   bool damaged = false;
-  Status status = FingerprintRows(&expected);
-  part_.reader()->CloseScan();
   for (uint32_t i = 1; status.ok() && i < expected.size(); ++i) {
-    Fingerprint found;
-    status = part_.reader()->VisitEntries(i, [&found](Bytes key, Bytes payload) {
-      found.Add(key, payload);
-      return Status::Ok();
-    });
-    if (!status.ok() || found == expected[i]) continue;
+    const Fingerprint& found = sums.found[i];
+    if (found == expected[i]) continue;
     if (part_.row_codec()->IsComputed(i)) {
       bool fits = false;
       status = FitsRows(i, expected[0], &fits);
@@ -149,27 +167,6 @@ int TableCheck::CheckAgreement() {
     return HA_ADMIN_CORRUPT;
   }
   return damaged ? HA_ADMIN_CORRUPT : HA_ADMIN_OK;
-}
-
-Status TableCheck::FingerprintRows(std::vector<Fingerprint>* expected) {
-  const WithoutWarnings silence(thd_);
-  TableCursor* const reader = part_.reader();
-  uchar* const record = part_.server_table()->record[0];
-  reader->OpenScan(0);
-  part_.ComputeColumns(true);
-  reader->SetColumns(nullptr, RowKeys::kKeep);
-  RowImage image(part_.row_codec(), expected->size());
-  Status moved = reader->SeekFirst(record);
-  for (; moved.ok(); moved = reader->Next(record)) {
-    image.SetKey(reader->row_key());
-    const Status encoded = image.EncodeEntries(record);
-    if (!encoded.ok()) return encoded;
-    (*expected)[0].Add(image.key(), {});
-    for (const IndexEntry& entry : image.ViewEntries()) {
-      (*expected)[entry.index].Add(entry.key, entry.payload);
-    }
-  }
-  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
 }
 
 Status TableCheck::FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits) {

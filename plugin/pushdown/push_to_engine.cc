@@ -38,8 +38,8 @@ void ForgetPlans(const Query_block* block) {
   }
 }
 
-/// For a subquery of several columns that finds no row, the server takes their values from the record
-/// (Item_singlerow_subselect), so it must be the row that the server itself would have read last.
+/// For a subquery of several columns that finds no row, the server takes some of their values from
+/// the record (Item_singlerow_subselect), which must have the row that it would have read last.
 bool ShowsItsRecord(const Query_block& block) {
   const Item_subselect* const item = block.master_query_expression()->item;
   return item != nullptr && item->subquery_type() == Item_subselect::SCALAR_SUBQUERY &&

@@ -7,7 +7,7 @@ from framework import ENGINE
 from whole_queries_test import Queries, _plan, kill_repeated
 
 pytestmark = [
-    pytest.mark.server(options=("--loose-rowan-pushdown-blocks=ON",)),
+    pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
     pytest.mark.skipif(ENGINE != "ROWAN", reason="compares Rowan with InnoDB by itself")]
 
 _COLUMNS = ("id INT NOT NULL, k INT, s VARCHAR(10), v INT NOT NULL, p DECIMAL(10,2), f DOUBLE, "

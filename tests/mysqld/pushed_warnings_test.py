@@ -214,7 +214,7 @@ def test_a_statement_fails_where_there_is_no_memory_for_its_plan(t, monkeypatch)
     monkeypatch.setenv("ROWAN_REFUSE_MEMORY", str(counts))
     server.start()
     client = t.client(server)
-    client.execute("SET rowan_pushdown_blocks = ON")
+    client.execute("SET rowan_pushdown_rows_min = 0")
     client.execute("CREATE TABLE n (id INT PRIMARY KEY, a INT, b INT)")
     client.execute("INSERT INTO n VALUES (1, 2, 3), (2, 3, 4), (3, NULL, 5)")
     for query, expected in (("SELECT SUM(a * b), MAX(b) FROM n WHERE a > 1", [("18", 4)]),
