@@ -48,6 +48,7 @@ void KeySet::MakeBitmap(uint64_t span) {
 void KeySet::MakeSlots() {
   slots_.resize(std::bit_ceil(2 * keys_.size()));
   mask_ = slots_.size() - 1;
+  shift_ = 64 - static_cast<uint32_t>(std::bit_width(mask_));
   for (const uint64_t key : keys_) {
     has_zero_ = has_zero_ || key == 0;
     if (key == 0) continue;

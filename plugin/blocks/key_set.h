@@ -29,8 +29,8 @@ class KeySet {
 
  private:
   [[nodiscard]] size_t FirstSlot(uint64_t key) const {
-    // Multiplied by an odd number of which the upper bits depend on all bits of the key.
-    return static_cast<size_t>((key * 0x9E3779B97F4A7C15) >> 32) & mask_;
+    // The uppermost bits of the product with an odd number depend on all bits of the key.
+    return static_cast<size_t>((key * 0x9E3779B97F4A7C15) >> shift_);
   }
   void MakeBitmap(uint64_t span);
   void MakeSlots();
@@ -41,6 +41,7 @@ class KeySet {
   std::vector<uint64_t> words_;  ///< the bitmap
   std::vector<uint64_t> slots_;  ///< 0: free; not used for a bitmap
   size_t mask_ = 0;
+  uint32_t shift_ = 0;  ///< leaves as many bits as the mask has
   bool has_zero_ = false;
 };
 

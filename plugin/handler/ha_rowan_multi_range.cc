@@ -34,7 +34,7 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
                        table->part_info == nullptr && active_index == table->s->primary_key &&
                        groups_.plan() == nullptr;
   if (is_list) {
-    if (points_ahead_ == nullptr) points_ahead_ = std::make_unique<PointsAhead>();
+    if (points_ahead_ == nullptr) points_ahead_ = std::make_unique_for_overwrite<PointsAhead>();
     points_ahead_->Start(*sequence, sequence_start, ranges, mode);
     listed.init = [](void* self, uint, uint) -> range_seq_t { return self; };
     listed.next = [](range_seq_t self, KEY_MULTI_RANGE* range) {
@@ -91,7 +91,6 @@ int ha_rowan::multi_range_read_next(char** range_info) {
 }
 
 void ha_rowan::EndMultiRange() {
-  points_ahead_.reset();
   references_ahead_ = {};
   if (sorted_ranges_ != nullptr) sorted_ranges_->dsmrr_close();
 }

@@ -25,6 +25,10 @@ class PointsAhead {
   }
   /// As the server's sequence: nonzero at the end. `looks_ahead`: takes those that follow, too.
   uint Next(bool looks_ahead, KEY_MULTI_RANGE* range) {
+    if (!looks_ahead && given_ == taken_) {
+      given_ = ++taken_;
+      return next_of_sequence_(sequence_, range);
+    }
     const size_t wanted = given_ + (looks_ahead ? kAhead : 1);
     while (taken_ < wanted && next_of_sequence_(sequence_, &ring_[taken_ % kAhead]) == 0) ++taken_;
     if (given_ == taken_) return 1;

@@ -4,6 +4,7 @@
 #include "plugin/program/batch_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plugin/program/column_node.h"
 #include "plugin/program/compile_value.h"
@@ -60,11 +61,18 @@ bool AreSame(const Item* one, const Item* other) {
 }  // namespace
 
 std::optional<ValueId> BatchPlan::AddValue(Item* item, const char** reason) {
+  const Level level(this);
+  if (level.IsTooDeep(reason)) return std::nullopt;
   for (const KnownItem& known : items_) {
-    if (AreSame(known.item, item)) return known.id;
+    if (!AreSame(known.item, item)) continue;
+    deepest_ = std::max(deepest_, level_ - 1 + known.levels);
+    *reason = "deep expression";
+    return deepest_ <= kLevelsMax ? std::optional(known.id) : std::nullopt;
   }
+  const uint32_t deepest_before = std::exchange(deepest_, level_);
   std::optional<ValueId> id = CompileValue(item, this, reason);
-  if (id.has_value()) items_.push_back({item, *id});
+  if (id.has_value()) items_.push_back({item, *id, deepest_ - level_ + 1});
+  deepest_ = std::max(deepest_, deepest_before);
   return id;
 }
 

@@ -42,6 +42,24 @@ class BatchPlan {
   BatchPlan(const BatchPlan&) = delete;
   BatchPlan& operator=(const BatchPlan&) = delete;
 
+  /// A level of an expression while it is compiled. Rows are computed by as many nested calls, on a
+  /// stack of which the server knows nothing of them: more than some are refused.
+  class Level {
+   public:
+    explicit Level(BatchPlan* plan) : plan_(plan) { ++plan_->level_; }
+    ~Level() { --plan_->level_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    [[nodiscard]] bool IsTooDeep(const char** reason) const {
+      if (plan_->level_ <= kLevelsMax) return false;
+      *reason = "deep expression";
+      return true;
+    }
+
+   private:
+    BatchPlan* const plan_;
+  };
+
   /// The value of an item that depends on no other table's rows. nullopt: it is not supported, and
   /// `*reason` says why.
   std::optional<ValueId> AddValue(Item* item, const char** reason);
@@ -70,11 +88,14 @@ class BatchPlan {
   }
 
  private:
+  static constexpr uint32_t kLevelsMax = 40;
+
   bool EvaluateConstants();
 
   struct KnownItem {
     Item* item = nullptr;
     ValueId id{};
+    uint32_t levels = 0;  ///< of its own
   };
   struct KnownColumn {
     const Field* field = nullptr;
@@ -89,6 +110,8 @@ class BatchPlan {
   std::vector<std::function<bool()>> steps_;
   std::vector<KnownItem> items_;
   std::vector<KnownColumn> columns_;
+  uint32_t level_ = 0;    ///< that is compiled now
+  uint32_t deepest_ = 0;  ///< reached in the value that is compiled now
 };
 
 }  // namespace rowan

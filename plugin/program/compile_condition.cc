@@ -34,15 +34,21 @@ Made CompileParts(Item_cond* item, BatchPlan* plan, const char** reason) {
   return MakeOr(std::move(parts));
 }
 
+bool HasXor(const Item* item) {
+  return WalkItem(item, enum_walk::PREFIX, [](const Item* part) {
+    return part->type() == Item::FUNC_ITEM &&
+           down_cast<const Item_func*>(part)->functype() == Item_func::XOR_FUNC;
+  });
+}
+
+/// Each side is asked twice, so sides with one of their own would be asked four times, and so on.
 Made CompileXor(Item_func* item, BatchPlan* plan, const char** reason) {
   Item** const arguments = item->arguments();
-  Made made = CompileCondition(arguments[0], plan, reason);
-  for (uint32_t i = 1; made != nullptr && i < item->argument_count(); ++i) {
-    Made right = CompileCondition(arguments[i], plan, reason);
-    if (right == nullptr) return nullptr;
-    made = MakeXor(std::move(made), std::move(right));
-  }
-  return made;
+  *reason = "XOR in XOR";
+  if (item->argument_count() != 2 || HasXor(arguments[0]) || HasXor(arguments[1])) return nullptr;
+  Made left = CompileCondition(arguments[0], plan, reason);
+  Made right = left == nullptr ? nullptr : CompileCondition(arguments[1], plan, reason);
+  return right == nullptr ? nullptr : MakeXor(std::move(left), std::move(right));
 }
 
 Made CompileNullTest(Item_func* item, bool negated, BatchPlan* plan, const char** reason) {
@@ -92,6 +98,8 @@ Made CompileLike(Item_func* function, BatchPlan* plan, const char** reason) {
 }  // namespace
 
 Made CompileCondition(Item* condition, BatchPlan* plan, const char** reason) {
+  const BatchPlan::Level level(plan);
+  if (level.IsTooDeep(reason)) return nullptr;
   Item* const item = condition->real_item();
   if (item->type() == Item::COND_ITEM) {
     return CompileParts(down_cast<Item_cond*>(item), plan, reason);

@@ -149,8 +149,13 @@ Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* 
 }
 
 void ReadInBatches(const BlockAccess& access, ha_rowan* file, std::unique_ptr<BlockRows> rows) {
-  // The filter's place in the plan becomes the scan's: nothing else points there.
-  if (access.top != access.scan) *access.top = *access.scan;
+  // The filter's place in the plan becomes the scan's: nothing else points there. A hash join above
+  // makes as many files as its estimate of the rows says, which decides on the order of its rows.
+  if (access.top != access.scan) {
+    const double expected = access.top->num_output_rows();
+    *access.top = *access.scan;
+    access.top->set_num_output_rows(expected);
+  }
   file->SetBlockRows(std::move(rows));
   AddCounter(Counter::kBlocksPushed);
 }

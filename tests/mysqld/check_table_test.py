@@ -84,7 +84,7 @@ def test_among_writers(t):
 
 def test_kill_ends_it(t):
     t.run("SET cte_max_recursion_depth = 100000", f"CREATE TABLE a ({_STORED})",
-          f"INSERT INTO a {_numbers(20000)} {_ROW} FROM s")
+          f"INSERT INTO a {_numbers(8000)} {_ROW} FROM s")
     client, ends = t.client(), []
     connection = client.query("SELECT CONNECTION_ID()")[0][0]
 
