@@ -24,13 +24,13 @@ bool SameOffPageValues(const TableCursor& left, const TableCursor& right) {
 
 }  // namespace
 
-StoredRow::StoredRow(TABLE* table, Table* engine_table, const RowCodec* codec)
+RereadRow::RereadRow(TABLE* table, Table* engine_table, const RowCodec* codec)
     : codec_(*codec), cursor_(g_engine, engine_table, codec) {
   const uchar* defaults = table->s->default_values;
   record_.assign(defaults, defaults + table->s->rec_buff_length);
 }
 
-Status StoredRow::Read(const uchar* read, TableCursor* reader, Session* session,
+Status RereadRow::Read(const uchar* read, TableCursor* reader, Session* session,
                        StoredRecord* row) {
   ByteBuffer key(reader->row_key().begin(), reader->row_key().end());
   if (codec_.has_primary_key()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The stored form of a row to be changed, where it may differ from what was read.
-// StoredRow: the server checks foreign keys and cascades between reading a row and changing it, and
+// RereadRow: the server checks foreign keys and cascades between reading a row and changing it, and
 // a cascade can return to that very row (a row that refers to itself, or tables that refer to each
 // other): then what the server passes as the old row is out of date.
 // StoredEntryFinder: the value of an expression may depend on settings of the session, such as
@@ -21,10 +21,10 @@ struct TABLE;
 
 namespace rowan {
 
-class StoredRow {
+class RereadRow {
  public:
   /// Reads rows as the reader of the server's rows does. All outlive it.
-  StoredRow(TABLE* table, Table* engine_table, const RowCodec* codec);
+  RereadRow(TABLE* table, Table* engine_table, const RowCodec* codec);
 
   /// Rereads the row that the server read last, as `read`. Its cursor is `reader` or this one,
   /// whichever has the off-page values by which unchanged ones are recognised. kNotFound: a cascade

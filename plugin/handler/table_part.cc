@@ -22,7 +22,7 @@ void TablePart::MakeReader() {
   }
   reader_ = std::make_unique<TableCursor>(g_engine, table(), row_codec());
   if (CascadesMayReturn(*server_table_->s)) {
-    stored_row_ = std::make_unique<StoredRow>(server_table_, table(), row_codec());
+    reread_row_ = std::make_unique<RereadRow>(server_table_, table(), row_codec());
   }
 }
 
@@ -38,10 +38,10 @@ TableWriter* TablePart::WriterFor(Session* session) {
 
 Status TablePart::FindStored(const uchar* read, Session* session, StoredRecord* row) {
   *row = {.record = read, .cursor = reader()};
-  if (stored_row_ == nullptr) return Status::Ok();
+  if (reread_row_ == nullptr) return Status::Ok();
   ComputeColumns(true);
   scan.prepared = false;  // that holds for the reader as well
-  return stored_row_->Read(read, reader(), session, row);
+  return reread_row_->Read(read, reader(), session, row);
 }
 
 void TablePart::ReportSalvage(THD* thd) {
@@ -55,7 +55,7 @@ void TablePart::EndStatement(THD* thd) {
   load.reset();
   scan.prepared = false;
   if (stored_entries_ != nullptr) stored_entries_->Forget();
-  if (stored_row_ != nullptr) stored_row_->GiveBackBuffers();
+  if (reread_row_ != nullptr) reread_row_->GiveBackBuffers();
   if (reader_ == nullptr) return;
   reader_->GiveBackBuffers();
   ReportSalvage(thd);

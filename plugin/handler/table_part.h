@@ -59,7 +59,7 @@ class TablePart {
   /// The writer for the next change. `session` outlives that.
   TableWriter* WriterFor(Session* session);
   /// True if cascades of a change may return to the row that they began with.
-  [[nodiscard]] bool cascades_may_return() const { return stored_row_ != nullptr; }
+  [[nodiscard]] bool cascades_may_return() const { return reread_row_ != nullptr; }
   /// The row to be changed, which the server read as `read`: the same, or reread because a cascade
   /// may have changed it. kNotFound: a cascade has deleted it.
   Status FindStored(const unsigned char* read, Session* session, StoredRecord* row);
@@ -83,7 +83,7 @@ class TablePart {
   std::unique_ptr<TableCursor> reader_;
   std::unique_ptr<StoredEntryFinder> stored_entries_;
   std::unique_ptr<TableWriter> writer_;  ///< null before the first change
-  std::unique_ptr<StoredRow> stored_row_;
+  std::unique_ptr<RereadRow> reread_row_;
 };
 
 }  // namespace rowan
