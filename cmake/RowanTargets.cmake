@@ -34,6 +34,24 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(ROWAN_DCHECK_ENABLED)
 endif()
 
+# scripts/optimize builds twice in one folder: each object finds its profile beside it. Code that the
+# training does not reach is optimised as without a profile.
+if(ROWAN_PROFILE STREQUAL "make")
+  add_compile_options(-fprofile-generate -fprofile-update=atomic)
+  add_link_options(-fprofile-generate)
+elseif(ROWAN_PROFILE STREQUAL "use")
+  add_compile_options(-fprofile-use -fprofile-partial-training -fprofile-correction -Wno-missing-profile)
+elseif(ROWAN_PROFILE)
+  message(FATAL_ERROR "ROWAN_PROFILE must be make, use or empty, not '${ROWAN_PROFILE}'")
+endif()
+
+if(ROWAN_LTO)
+  include(CheckIPOSupported)
+  check_ipo_supported(LANGUAGES CXX)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+  add_link_options(-flto=auto)
+endif()
+
 # Headers, the server's above all, cost far more to parse than our sources: eight of these share one parse.
 # Hence names in anonymous namespaces are unique within a library.
 function(rowan_compile_in_batches target)

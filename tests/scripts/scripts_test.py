@@ -156,7 +156,8 @@ def test_the_longest_start_first_and_what_failed_is_remembered(tmp_path):
 
 
 def test_every_script_explains_itself():
-    for name in ("setup", "test", "demo", "bench", "server", "style-figures"):
+    for name in ("setup", "test", "demo", "bench", "server", "optimize",
+                 "package", "style-figures"):
         result = subprocess.run([str(ROOT / "scripts" / name), "--help"], capture_output=True,
                                 text=True, env=dict(os.environ, PYTHON=sys.executable))
         if result.returncode != 0 or "usage:" not in result.stdout:

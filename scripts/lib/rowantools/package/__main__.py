@@ -2,11 +2,13 @@
 """scripts/package: a deb, a tarball or a container for the server that this checkout builds for."""
 import argparse
 import hashlib
+import os
 import sys
 from pathlib import Path
 
 from ..build import build
 from ..mysql_tree import find_tree
+from ..optimize import optimize
 from ..paths import BUILD, run_main
 from ..progress import Step, say
 from .container import build_container
@@ -30,6 +32,9 @@ def _parse():
     parser.add_argument("--version", help="instead of the one that the sources tell")
     parser.add_argument("--no-build", action="store_true",
                         help="take plugin and programs as they are in the build folder")
+    parser.add_argument("--optimize", action="store_true",
+                        help="first build the plugin with a profile of itself under load, as "
+                             "scripts/optimize does")
     parser.add_argument("--base", metavar="IMAGE", help="base of the container: an image of "
                         "Debian's unstable suite (default: made from the archive by mmdebstrap)")
     return parser.parse_args()
@@ -52,6 +57,8 @@ def main():
     made = product(options.version)
     if not options.no_build:
         build(BUILD, targets=_TARGETS, name="building plugin and programs", tree=find_tree())
+    if options.optimize:
+        os.environ["ROWAN_PLUGIN"] = str(optimize(find_tree()))
     path = _file(made, "deb" if options.kind == "container" else options.kind, target)
     say(f"package: {path}, for MySQL {made.server}")
     if options.kind == "container":
