@@ -4,7 +4,8 @@ beside InnoDB's results for the same data (docs/whole_queries.md)."""
 import pytest
 
 from framework import ENGINE
-from whole_queries_test import Queries, _outcome, _plan, kill_repeated
+from whole_queries_test import (Queries, _outcome, _plan, check_among_changes, fill_both,
+                                kill_repeated)
 
 pytestmark = [
     pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
@@ -27,12 +28,7 @@ def _fill(t, rows=4000):
         return (f"({i % 5}, {i}, {maybe(random.randint(0, 4))}, {text}, {random.randint(-50, 50)}, "
                 f"{maybe(random.randint(-9999, 9999) / 100)}, {maybe(day)}, {long_text})")
 
-    values = [row(i) for i in range(rows)]
-    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} ({_COLUMNS}) ENGINE={engine}")
-        for first in range(0, rows, 500):
-            t.run(f"INSERT INTO {table} VALUES {', '.join(values[first:first + 500])}")
-        t.run(f"ANALYZE TABLE {table}")
+    fill_both(t, _COLUMNS, [row(i) for i in range(rows)])
 
 
 def _looks_up(client, query):
@@ -122,23 +118,9 @@ def test_own_changes_and_old_snapshots(t):
     some = ("SELECT COUNT(*), SUM(v), MAX(p) FROM {t} WHERE a = 1 AND v < 30",
             "SELECT v, COUNT(*), SUM(p) FROM {t} FORCE INDEX (kv) WHERE k = 2 GROUP BY v ORDER BY "
             "v")
-    reader.execute("BEGIN")
-    for query in some:
-        queries.check(query, True)
-    writer.execute("BEGIN")
-    for table in ("ours", "theirs"):
-        writer.execute(f"UPDATE {table} SET k = 2, v = v + 1 WHERE id % 3 = 0")
-        writer.execute(f"UPDATE {table} SET a = 1 WHERE id % 11 = 2")
-        writer.execute(f"DELETE FROM {table} WHERE id % 7 = 0")
-    for query in some:
-        queries.check(query, True)
-        Queries(t, writer).check(query, True)
-    writer.execute("COMMIT")
-    for query in some:
-        queries.check(query, True)
-    reader.execute("COMMIT")
-    for query in some:
-        queries.check(query, True)
+    check_among_changes(t, queries, writer, some, (
+        "UPDATE {t} SET k = 2, v = v + 1 WHERE id % 3 = 0",
+        "UPDATE {t} SET a = 1 WHERE id % 11 = 2", "DELETE FROM {t} WHERE id % 7 = 0"))
 
 
 def test_by_several_threads(t):

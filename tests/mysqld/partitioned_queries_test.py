@@ -4,7 +4,8 @@ InnoDB's results for the same data (docs/whole_queries.md)."""
 import pytest
 
 from framework import ENGINE
-from whole_queries_test import Queries, _plan, kill_repeated
+from whole_queries_test import (Queries, _plan, check_among_changes, fill_both,
+                                kill_repeated)
 
 pytestmark = [
     pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
@@ -27,11 +28,7 @@ def _fill(t, partitioning, rows=3000):
     values = [f"({i}, {maybe(random.randint(0, 4))}, {random.choice(_TEXTS)}, "
               f"{random.randint(-50, 50)}, {maybe(random.randint(-9999, 9999) / 100)}, "
               f"{maybe(random.uniform(-5, 5))})" for i in range(rows)]
-    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} ({_COLUMNS}) ENGINE={engine} {partitioning}")
-        for first in range(0, rows, 500):
-            t.run(f"INSERT INTO {table} VALUES {', '.join(values[first:first + 500])}")
-        t.run(f"ANALYZE TABLE {table}")
+    fill_both(t, _COLUMNS, values, partitioning)
 
 
 _TEXTS = ("'x'", "'X'", "'y'", "'z'", "NULL", "'é'")
@@ -125,21 +122,9 @@ def test_own_changes_old_snapshots_and_correlation(t):
     some = ("SELECT COUNT(*), SUM(v), MAX(f) FROM {t} WHERE v < 30",
             "SELECT COUNT(*), SUM(v) FROM {t} FORCE INDEX (kv) WHERE k = 2",
             "SELECT COUNT(*), MAX(f) FROM {t} WHERE id BETWEEN 100 AND 2000 AND v < 30")
-    reader.execute("BEGIN")
-    for query in some:
-        queries.check(query, True)
-    writer.execute("BEGIN")
-    for table in ("ours", "theirs"):
-        writer.execute(f"UPDATE {table} SET k = 2, v = v + 1 WHERE id % 3 = 0")
-        writer.execute(f"UPDATE {table} SET id = id + 10001 WHERE id % 11 = 2")
-        writer.execute(f"DELETE FROM {table} WHERE id % 7 = 0")
-    for query in some:
-        queries.check(query, True)
-        Queries(t, writer).check(query, True)
-    writer.execute("COMMIT")
-    for query in some:
-        queries.check(query, True)
-    reader.execute("COMMIT")
+    check_among_changes(t, queries, writer, some, (
+        "UPDATE {t} SET k = 2, v = v + 1 WHERE id % 3 = 0",
+        "UPDATE {t} SET id = id + 10001 WHERE id % 11 = 2", "DELETE FROM {t} WHERE id % 7 = 0"))
     t.run("CREATE TABLE keys_of (n INT, x INT) ENGINE=InnoDB",
           "INSERT INTO keys_of VALUES (1, 1), (2, NULL), (3, 3), (4, 77), (5, 0)")
     for inner in ("SELECT SUM(i.v) FROM {t} i WHERE i.v < o.x * 5 AND i.p > 0",

@@ -4,7 +4,7 @@
 import pytest
 
 from framework import ENGINE
-from whole_queries_test import Queries, _plan
+from whole_queries_test import Queries, _plan, fill_both
 
 pytestmark = [
     pytest.mark.server(options=("--loose-rowan-pushdown-rows-min=0",)),
@@ -30,12 +30,7 @@ def _fill(t, rows=3000):
                 f"{real()}, {random.uniform(-5, 5)!r}, {zero}, "
                 f"{random.randint(-9999, 9999)}.125)")
 
-    values = [row(i) for i in range(rows)]
-    for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} ({_COLUMNS}) ENGINE={engine}")
-        for first in range(0, rows, 500):
-            t.run(f"INSERT INTO {table} VALUES {', '.join(values[first:first + 500])}")
-        t.run(f"ANALYZE TABLE {table}")
+    fill_both(t, _COLUMNS, [row(i) for i in range(rows)])
 
 
 _SUMS = ("SUM(f), AVG(f)", "SUM(r), AVG(r), COUNT(*)", "AVG(f * 2 + z), SUM(f * f)",

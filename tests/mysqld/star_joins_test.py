@@ -5,7 +5,9 @@ import os
 
 import pytest
 
-from framework import ENGINE, Failure, MysqlError
+from framework import ENGINE, Failure
+from whole_queries_test import _outcome as outcome_of
+from whole_queries_test import _sorted as sorted_outcome
 from whole_queries_test import kill_repeated
 
 pytestmark = [
@@ -47,13 +49,8 @@ def _rows(random, facts):
 
 
 def _outcome(client, statement):
-    try:
-        result = client.execute(statement)
-    except MysqlError as error:
-        return ("error", error.code)
-    warnings = client.query("SHOW WARNINGS") if result.warnings else []
-    rows = [tuple(map(str, row)) for row in result.rows]
-    return (rows if "ORDER BY" in statement else sorted(rows), sorted(map(str, warnings)))
+    outcome = outcome_of(client, statement)
+    return outcome if "ORDER BY" in statement else sorted_outcome(outcome)
 
 
 class Stars:

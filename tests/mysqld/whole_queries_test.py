@@ -40,13 +40,17 @@ def _row(random, i):
             f"{random.randint(-128, 127)})")
 
 
-def _fill(t, rows=_ROWS):
-    values = [_row(t.random, i) for i in range(1, rows + 1)]
+def fill_both(t, columns, values, partitioning=""):
+    """The same rows in `ours` and in `theirs`, InnoDB's."""
     for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} ({_COLUMNS}) ENGINE={engine}")
-        for first in range(0, rows, 500):
+        t.run(f"CREATE TABLE {table} ({columns}) ENGINE={engine} {partitioning}")
+        for first in range(0, len(values), 500):
             t.run(f"INSERT INTO {table} VALUES {', '.join(values[first:first + 500])}")
         t.run(f"ANALYZE TABLE {table}")
+
+
+def _fill(t, rows=_ROWS):
+    fill_both(t, _COLUMNS, [_row(t.random, i) for i in range(1, rows + 1)])
 
 
 def _outcome(client, statement):
@@ -226,6 +230,26 @@ def test_an_empty_table_and_no_row(t):
         queries.check(query, True)
 
 
+def check_among_changes(t, queries, writer, some, changes):
+    """All of some queries are aggregated, by a snapshot from before the writer's changes and by
+    the writer; `queries` are the reader's, and `{t}` in a change is the table."""
+    def check(who):
+        for query in some:
+            who.check(query, True)
+
+    queries.client.execute("BEGIN")
+    check(queries)
+    writer.execute("BEGIN")
+    for table in ("ours", "theirs"):
+        for change in changes:
+            writer.execute(change.replace("{t}", table))
+    check(queries)
+    check(Queries(t, writer))
+    for client in (writer, queries.client):
+        client.execute("COMMIT")
+        check(queries)
+
+
 def test_own_changes_and_old_snapshots(t):
     _fill(t)
     reader, writer = t.client(), t.client()
@@ -236,24 +260,11 @@ def test_own_changes_and_old_snapshots(t):
     for isolation in ("REPEATABLE READ", "READ COMMITTED"):
         for client in (reader, writer):
             client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
-        reader.execute("BEGIN")
-        for query in some:
-            queries.check(query, True)
-        writer.execute("BEGIN")
-        for table in ("ours", "theirs"):
-            writer.execute(f"UPDATE {table} SET k = k + 1, price = price * 2 WHERE id % 3 = 0")
-            writer.execute(f"DELETE FROM {table} WHERE id % 7 = 0")
-            writer.execute(f"INSERT INTO {table} (id, big, price, c, tiny, k) "
-                           f"SELECT id + 100000, big, price, c, tiny, 2 FROM {table} WHERE id < 50")
-        for query in some:
-            queries.check(query, True)
-            Queries(t, writer).check(query, True)
-        writer.execute("COMMIT")
-        for query in some:
-            queries.check(query, True)
-        reader.execute("COMMIT")
-        for query in some:
-            queries.check(query, True)
+        check_among_changes(t, queries, writer, some, (
+            "UPDATE {t} SET k = k + 1, price = price * 2 WHERE id % 3 = 0",
+            "DELETE FROM {t} WHERE id % 7 = 0",
+            "INSERT INTO {t} (id, big, price, c, tiny, k) SELECT id + 100000, big, price, c, tiny, "
+            "2 FROM {t} WHERE id < 50"))
         for table in ("ours", "theirs"):
             writer.execute(f"DELETE FROM {table} WHERE id >= 100000")
 

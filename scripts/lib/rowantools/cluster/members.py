@@ -14,6 +14,7 @@ from pathlib import Path
 from ..backup import Backup, parse as backup_options
 from ..paths import UserError
 from ..server import Server, free_port
+from .fronts import front_of
 
 REPLICA_USER, LOAD_USER = "cluster_replica", "cluster_load"
 _STATE = "cluster.json"
@@ -72,7 +73,7 @@ class Cluster:
     def write_address(self):
         """Where writes go now."""
         state = self.state
-        fronted = state["front"] not in ("none", False)
+        fronted = front_of(self).title
         return ("127.0.0.1", state["write_port"] if fronted else state["ports"][self.source])
 
     def replicas(self):
