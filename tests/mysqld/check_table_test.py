@@ -91,8 +91,8 @@ def test_kill_ends_it(t):
     def repeat():
         while not ends:
             try:
-                row = client.query("CHECK TABLE a")[-1]
-                ends.extend(row[3:] if row[3] != "OK" else ())
+                texts = [row[3] for row in client.query("CHECK TABLE a")]
+                ends.extend([texts] if texts[-1] != "OK" else ())
             except MysqlError as error:
                 ends.append(error.code)
 
@@ -100,7 +100,9 @@ def test_kill_ends_it(t):
     thread.start()
     t.wait_for(lambda: ends or t.run(f"KILL QUERY {connection}") is None, "it has ended")
     thread.join()
-    t.true(ends in ([1317], ["Operation failed"]), str(ends))
+    # The latter two are the server's, where the KILL comes as it opens the table: InnoDB's, too.
+    t.true(ends[0] in (1317, ["Operation failed"], ["Can't open table", "Corrupt"],
+                       ["Query execution was interrupted", "Corrupt"]), str(ends))
     t.check_table("a")
 
 
