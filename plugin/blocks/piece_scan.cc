@@ -47,16 +47,9 @@ Status PieceScan::Cut(size_t pieces_max) {
   return pieces_.empty() ? Status(Code::kEndOfRange) : Status::Ok();
 }
 
-size_t PieceScan::TakeStrand() {
-  // There is one for each thread.
-  for (size_t i = 0;; i = (i + 1) % strands_.size()) {
-    if (!strands_[i]->taken.exchange(true, std::memory_order_acquire)) return i;
-  }
-}
-
 Status PieceScan::Step(const ReadPiece& read) {
   // First the strand, so that its pieces come in their order.
-  const size_t strand = TakeStrand();
+  const size_t strand = TakeStrand(strands_);
   Status status(Code::kEndOfRange);
   if (!round_is_over_.load(std::memory_order_relaxed)) {
     const size_t piece = next_.fetch_add(1, std::memory_order_relaxed);

@@ -72,7 +72,6 @@ class PieceScan {
     std::atomic<bool> taken{false};  ///< by a thread, with all that belongs to the strand
   };
 
-  size_t TakeStrand();
   Status Step(const ReadPiece& read);
 
   const BlockReader* const block_;

@@ -116,12 +116,7 @@ Status FingerprintScan::Cut() {
 Status FingerprintScan::Step() {
   const size_t next = next_.fetch_add(1, std::memory_order_relaxed);
   if (next >= pieces_.size()) return Status(Code::kEndOfRange);
-  // There is one for each thread.
-  size_t number = 0;
-  while (strands_[number]->taken.exchange(true, std::memory_order_acquire)) {
-    number = (number + 1) % strands_.size();
-  }
-  Strand* const strand = strands_[number].get();
+  Strand* const strand = strands_[TakeStrand(strands_)].get();
   const Piece& piece = pieces_[next];
   const Status status = piece.index == 0 ? ReadRows(piece, strand) : ReadEntries(piece, strand);
   strand->taken.store(false, std::memory_order_release);

@@ -47,7 +47,7 @@ void PushScan(THD* thd, ha_rowan* file, AccessPath* root, JOIN* join) {
   AccessPath* const top = filter != nullptr ? filter : FindAccess(root, join, table).path;
   if (top == nullptr) return;
   const AccessPath& scan = *ScanUnder(top);
-  if (LooksUpKeys(scan) || !ReadsManyRows(scan) || scan.num_output_rows() < kRowsOfScanMin) return;
+  if (LooksUpKeys(scan) || scan.num_output_rows() < kRowsOfScanMin) return;
   BlockAccess access;
   if (ReadBlockAccess(thd, file, top, &access) != Counter::kCount) return;
   auto semi_joins = FindSemiJoins(thd, root, join, top, access.plan.values.get());

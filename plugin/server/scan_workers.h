@@ -5,6 +5,8 @@
 // Thread safety: Start and Stop at the plugin's begin and end, the rest from any thread between.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/worker_pool.h"
@@ -23,6 +25,14 @@ void SetScanWorkersMax(uint32_t threads_max);
 
 /// Reads pieces of a scan until none is left: see WorkerPool::Run.
 Status RunWithScanWorkers(uint32_t helpers_max, const WorkerPool::Step& step);
+/// Within a step: the number of one that no other thread has, of as many as there are threads, each
+/// with an atomic `taken`. Whoever has taken it stores false when done with it.
+template <typename Strands>
+size_t TakeStrand(const Strands& strands) {
+  for (size_t i = 0;; i = (i + 1) % strands.size()) {
+    if (!strands[i]->taken.exchange(true, std::memory_order_acquire)) return i;
+  }
+}
 /// Scans that are read in pieces, and the pieces, for the counters.
 void CountParallelScan();
 void CountParallelPieces(uint64_t pieces);
