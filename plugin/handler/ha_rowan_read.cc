@@ -258,8 +258,15 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (groups_.is_open()) return ReadNextOfGroups(record);
   if (block_rows_ != nullptr) return ReadOfBlock(record);
-  // The whole clustered key was given, so there is no second row.
-  if (part_->scan.search_complete && reader()->index() == 0) return HA_ERR_END_OF_FILE;
+  if (part_->scan.search_complete && reader()->index() == 0) {
+    // The whole clustered key was given, so there is no second row. Only HANDLER goes on from here,
+    // in either direction: from behind the row, as where any other search ended.
+    if (thd_sql_command(ha_thd()) != SQLCOM_HA_READ) return HA_ERR_END_OF_FILE;
+    PrefixSuccessor(search_key_, &bound_key_);
+    reader()->SetEnd(bound_key_);
+    reader()->Suspend();
+    reader()->SetSession(session_, read_options_);
+  }
   Status status = reader()->Next(record);
   if (part_->scan.spatial != nullptr && status.Is(Code::kEndOfRange)) {
     status = ReadNextBoxes(part_, record);

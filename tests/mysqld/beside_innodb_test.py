@@ -283,6 +283,7 @@ def test_handler_goes_on_after_a_missing_key_and_after_the_ends(t):
     for index, column in (("`PRIMARY`", (3, 0, 9, 4)), ("k", (30, 1, 90, 60))):
         missing, low, high, there = column
         for start in (f"= ({missing})", f"= ({low})", f"= ({high})", f"= ({there})",
+                      f"= ({there}) LIMIT 5", f"= ({missing}) LIMIT 5",
                       f">= ({missing})", f"> ({missing})", f"< ({missing})", f"<= ({missing})",
                       f"> ({high})", f"< ({low})", f">= ({there})", f"<= ({there})",
                       f"> ({there})", f"< ({there})", "FIRST", "LAST"):
