@@ -41,12 +41,25 @@ struct Multiply {
   static double Real(double left, double right) { return left * right; }
 };
 
+/// The result has the sign of the dividend.
+struct Modulo {
+  /// Of 0, which the server warns of, too.
+  template <typename Number>
+  static bool Overflows(Number left, Number right, Number* result) {
+    if (right == 0) return true;
+    *result = right == -1 ? 0 : left % right;
+    return false;
+  }
+};
+
+/// REQUIRES: not kModulo.
 template <typename Use>
 void WithOperation(Operation operation, Use use) {
   switch (operation) {
     case Operation::kAdd: return use(Add());
     case Operation::kSubtract: return use(Subtract());
     case Operation::kMultiply: return use(Multiply());
+    case Operation::kModulo: return;
   }
 }
 
@@ -116,10 +129,12 @@ class IntegerNode final : public ArithmeticNode {
 
   void Compute(Batch* batch, Selection* rows, ValueVector* values) const override {
     const Sides sides = ReadSides(batch, rows, values);
-    WithOperation(arithmetic_.operation, [&](auto operation) {
+    const auto compute = [&](auto operation) {
       if (short_) return ComputeShort(operation, sides, batch, rows, values);
       ComputeLong(operation, sides, batch, rows, values);
-    });
+    };
+    if (arithmetic_.operation == Operation::kModulo) return compute(Modulo());
+    WithOperation(arithmetic_.operation, compute);
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// + - * of integers, decimals and doubles -> nodes of a plan. A row whose result the server would
-// refuse, or that has more digits than are computed here, is put aside.
+// + - * of integers, decimals and doubles, % of integers -> nodes of a plan. A row whose result the
+// server would refuse, or that has more digits than are computed here, is put aside.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace rowan {
 
-enum class Operation : uint8_t { kAdd, kSubtract, kMultiply };
+enum class Operation : uint8_t { kAdd, kSubtract, kMultiply, kModulo };
 
 struct Arithmetic {
   Operation operation = Operation::kAdd;
@@ -21,9 +21,9 @@ struct Arithmetic {
 /// Of two integers.
 std::unique_ptr<ValueNode> MakeIntegerArithmetic(const Arithmetic& arithmetic);
 /// Of decimals and integers. Null: the server might round the result, or it always has too many
-/// digits.
+/// digits. REQUIRES: not kModulo.
 std::unique_ptr<ValueNode> MakeDecimalArithmetic(const Arithmetic& arithmetic);
-/// Of doubles and integers.
+/// Of doubles and integers. REQUIRES: not kModulo.
 std::unique_ptr<ValueNode> MakeRealArithmetic(const Arithmetic& arithmetic);
 
 }  // namespace rowan

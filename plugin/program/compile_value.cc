@@ -3,9 +3,12 @@
 
 #include "plugin/program/compile_value.h"
 
+#include <string_view>
+
 #include "plugin/program/arithmetic.h"
 #include "plugin/program/compile_operand.h"
 #include "plugin/program/date_part.h"
+#include "plugin/program/text_length.h"
 #include "sql/field.h"
 #include "sql/item.h"
 #include "sql/item_func.h"
@@ -30,6 +33,7 @@ std::optional<Operation> OperationOf(Item_func::Functype kind) {
     case Item_func::PLUS_FUNC: return Operation::kAdd;
     case Item_func::MINUS_FUNC: return Operation::kSubtract;
     case Item_func::MUL_FUNC: return Operation::kMultiply;
+    case Item_func::MOD_FUNC: return Operation::kModulo;
     default: return std::nullopt;
   }
 }
@@ -49,8 +53,9 @@ bool Fits(const Operand& operand, Item_result result) {
 }
 
 std::unique_ptr<ValueNode> MakeArithmetic(const Arithmetic& arithmetic, Item_result result) {
+  if (result == INT_RESULT) return MakeIntegerArithmetic(arithmetic);
+  if (arithmetic.operation == Operation::kModulo) return nullptr;
   switch (result) {
-    case INT_RESULT: return MakeIntegerArithmetic(arithmetic);
     case DECIMAL_RESULT: return MakeDecimalArithmetic(arithmetic);
     default: return MakeRealArithmetic(arithmetic);
   }
@@ -114,6 +119,22 @@ std::optional<DatePart> DatePartOf(const Item_func* item) {
   }
 }
 
+std::optional<LengthUnit> LengthUnitOf(const Item_func* item) {
+  const std::string_view name = item->func_name();
+  if (name == "length") return LengthUnit::kBytes;
+  if (name == "char_length") return LengthUnit::kCharacters;
+  return std::nullopt;
+}
+
+Value CompileTextLength(Item_func* item, LengthUnit unit, BatchPlan* plan, const char** reason) {
+  const Value text = plan->AddValue(item->arguments()[0], reason);
+  if (!text.has_value()) return std::nullopt;
+  std::unique_ptr<ValueNode> node = MakeTextLength(*text, plan->TypeOf(*text), unit);
+  *reason = "length of other than a text";
+  if (node == nullptr) return std::nullopt;
+  return plan->AddNode(std::move(node));
+}
+
 }  // namespace
 
 Value CompileValue(Item* item, BatchPlan* plan, const char** reason) {
@@ -133,6 +154,9 @@ Value CompileValue(Item* item, BatchPlan* plan, const char** reason) {
   }
   if (const auto part = DatePartOf(function); part.has_value()) {
     return CompileDatePart(function, *part, plan, reason);
+  }
+  if (const auto unit = LengthUnitOf(function); unit.has_value()) {
+    return CompileTextLength(function, *unit, plan, reason);
   }
   return std::nullopt;
 }

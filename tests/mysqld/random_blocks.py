@@ -162,6 +162,11 @@ class Blocks:
             name = random.choice(days)
             return random.choice((f"YEAR({name})", f"MONTH({name})", f"DAYOFMONTH({name})",
                                   f"EXTRACT(YEAR_MONTH FROM {name})"))
+        texts, whole = self._of("string", "binary"), self._of("int")
+        if texts and random.random() < 0.1:
+            return f"{random.choice(('LENGTH', 'CHAR_LENGTH'))}({random.choice(texts)})"
+        if whole and random.random() < 0.1:
+            return f"{random.choice(whole)} % {random.choice(whole + ['2', '-3', '0'])}"
         if not exact:
             return None
         left, right = random.choice(exact), random.choice(exact + ["1", "2.50", "-3", "0"])
