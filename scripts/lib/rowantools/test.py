@@ -37,7 +37,7 @@ _CHECK_LIMIT_S = 300
 # --long they do new things.
 _SEED = "20000000"
 # Crash simulation: so many programs, each from its own seed, shared out to so many processes.
-_CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
+_CRASH_SEEDS, _CRASH_SHARDS = 1500, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
 _SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "package", "ecosystem",
