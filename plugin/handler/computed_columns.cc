@@ -65,6 +65,14 @@ void ComputedColumns::AddSources(MY_BITMAP* columns) const {
   for (const Field* field : fields_) bitmap_union(columns, &field->gcol_info->base_columns_map);
 }
 
+void ComputedColumns::AddSourcesOfWanted(MY_BITMAP* columns) const {
+  // A source that is computed itself precedes what is computed from it.
+  for (auto field = fields_.rbegin(); field != fields_.rend(); ++field) {
+    if (!bitmap_is_set(columns, (*field)->field_index())) continue;
+    bitmap_union(columns, &(*field)->gcol_info->base_columns_map);
+  }
+}
+
 bool ComputedColumns::AreRead() const {
   return std::all_of(fields_.begin(), fields_.end(), [this](const Field* field) {
     return bitmap_is_set(table_->read_set, field->field_index());

@@ -26,6 +26,8 @@ class ComputedColumns final : public RowCodec {
   [[nodiscard]] static bool AreIn(const TABLE& table);
   /// Adds the stored columns that they are computed from.
   void AddSources(MY_BITMAP* columns) const;
+  /// The same of those that are in `columns`.
+  void AddSourcesOfWanted(MY_BITMAP* columns) const;
   /// True if the statement reads all of them, so the server computes them after each read.
   [[nodiscard]] bool AreRead() const;
   /// Whether later rows get the values; otherwise they stay as decoded by the codec.

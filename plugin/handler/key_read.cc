@@ -3,6 +3,7 @@
 
 #include "plugin/handler/key_read.h"
 
+#include "plugin/handler/computed_columns.h"
 #include "sql/field.h"
 #include "sql/key.h"
 #include "sql/table.h"
@@ -40,6 +41,10 @@ const MY_BITMAP* KeyRead::ColumnsOf(const TablePart& part, uint index, bool* fro
       columns = &columns_;
     }
     bitmap_set_bit(&columns_, field);
+  }
+  if (columns == &columns_ && part.computed_columns() != nullptr) {
+    // Where a row is read after all, virtual parts are computed.
+    part.computed_columns()->AddSourcesOfWanted(&columns_);
   }
   if (!EntryHasRowReference(part)) *from_entry = false;
   return columns;
