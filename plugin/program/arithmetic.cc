@@ -41,12 +41,10 @@ struct Multiply {
   static double Real(double left, double right) { return left * right; }
 };
 
-/// The result has the sign of the dividend.
+/// The result has the sign of the dividend. Never by 0.
 struct Modulo {
-  /// Of 0, which the server warns of, too.
   template <typename Number>
   static bool Overflows(Number left, Number right, Number* result) {
-    if (right == 0) return true;
     *result = right == -1 ? 0 : left % right;
     return false;
   }

@@ -18,7 +18,7 @@ struct Arithmetic {
   bool is_unsigned = false;  ///< the result may not be negative
 };
 
-/// Of two integers.
+/// Of two integers. REQUIRES: kModulo is by a constant other than 0.
 std::unique_ptr<ValueNode> MakeIntegerArithmetic(const Arithmetic& arithmetic);
 /// Of decimals and integers. Null: the server might round the result, or it always has too many
 /// digits. REQUIRES: not kModulo.

@@ -61,12 +61,22 @@ std::unique_ptr<ValueNode> MakeArithmetic(const Arithmetic& arithmetic, Item_res
   }
 }
 
+/// Of 0 the server warns, as often as it evaluates it.
+bool IsSafeDivisor(Item* item) {
+  return IsConstant(item) && item->const_item() && item->result_type() == INT_RESULT &&
+         item->val_int() != 0;
+}
+
 /// `left` absent: 0.
 Value CompileArithmetic(Item_func* item, Operation operation, BatchPlan* plan,
                         const char** reason) {
   const Item_result result = item->result_type();
   if (item->is_temporal() || result == STRING_RESULT || result == ROW_RESULT) {
     *reason = "arithmetic on other than numbers";
+    return std::nullopt;
+  }
+  if (operation == Operation::kModulo && !IsSafeDivisor(item->arguments()[1])) {
+    *reason = "remainder of other than a division by a constant";
     return std::nullopt;
   }
   Arithmetic arithmetic{.operation = operation, .left = {}, .right = {}};

@@ -166,7 +166,7 @@ class Blocks:
         if texts and random.random() < 0.1:
             return f"{random.choice(('LENGTH', 'CHAR_LENGTH'))}({random.choice(texts)})"
         if whole and random.random() < 0.1:
-            return f"{random.choice(whole)} % {random.choice(whole + ['2', '-3', '0'])}"
+            return f"{random.choice(whole)} % {random.choice(whole + ['2', '-3', '5', '0'])}"
         if not exact:
             return None
         left, right = random.choice(exact), random.choice(exact + ["1", "2.50", "-3", "0"])
