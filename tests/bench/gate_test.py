@@ -19,6 +19,8 @@ from rowantools.paths import PLUGIN_LIBRARY, ROOT
 _REFERENCE = Path(__file__).with_name("gate_reference.json")
 _TURNS = 570   # of a loop at each memcpy of Rowan: some 15 % of a look-up by primary key
 
+_in_long_runs = pytest.mark.skipif("ROWAN_TEST_LONG" not in os.environ,
+                                   reason="minutes: scripts/test --long")
 pytestmark = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 
 
@@ -28,6 +30,7 @@ def _slowed(turns):
             "ROWAN_SLOW_LIBRARY": PLUGIN_LIBRARY, "ROWAN_SLOW_TURNS": str(turns)}
 
 
+@_in_long_runs
 def test_a_slowdown_fails_the_gate():
     with tempfile.TemporaryDirectory() as folder:
         before, slower = Path(folder) / "before.json", Path(folder) / "slower.json"
@@ -49,7 +52,7 @@ def _ratio(path):
     return found["rowan"] / found["innodb"]
 
 
-@pytest.mark.skipif("ROWAN_TEST_LONG" not in os.environ, reason="minutes: scripts/test --long")
+@_in_long_runs
 def test_the_engine_needs_no_more_instructions_than_the_reference():
     with tempfile.TemporaryDirectory() as folder:
         print(run(folder, "gate", str(_REFERENCE), "--output", str(Path(folder) / "now.json")))

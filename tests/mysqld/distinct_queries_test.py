@@ -86,9 +86,9 @@ def test_more_distinct_rows_than_memory_for_them(t):
           "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < "
           "999) SELECT i FROM s")
     for table, engine in (("ours", "ROWAN"), ("theirs", "InnoDB")):
-        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, g VARCHAR(250), v INT) ENGINE={engine}",
-              f"INSERT INTO {table} SELECT a.i * 1000 + b.i, CONCAT(REPEAT('g', 200), "
-              f"(a.i * 1000 + b.i) DIV 2 * 7919 % 90001), b.i FROM n a JOIN n b WHERE a.i < 200")
+        t.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, g VARCHAR(900), v INT) ENGINE={engine}",
+              f"INSERT INTO {table} SELECT a.i * 1000 + b.i, CONCAT((a.i * 1000 + b.i) "
+              f"DIV 2 * 7919 % 24001, REPEAT('g', 800)), b.i FROM n a JOIN n b WHERE a.i < 50")
     queries = Queries(t)
     queries.check("SELECT COUNT(*), MIN(g), SUM(CRC32(g)) FROM (SELECT DISTINCT g FROM {t}) d")
     queries.check("SELECT COUNT(DISTINCT g), COUNT(*), SUM(v) FROM {t} WHERE v >= 0", True)

@@ -9,10 +9,10 @@ import os
 import threading
 import time
 
-from framework import ConnectionLost, MysqlError
+from framework import LONG, ConnectionLost, MysqlError
 
-_ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 60_000))
-_VALUES = 200  # of half a megabyte
+_ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 60_000 if LONG else 30_000))
+_VALUES = 200 if LONG else 100  # of half a megabyte
 _QUERY_INTERRUPTED = 1317
 _OPTIONS = ("--cte-max-recursion-depth=1000000", "--loose-rowan-lock-memory-size=1G",
             "--max-allowed-packet=64M")

@@ -57,6 +57,11 @@ class Index:
         """No part is a prefix."""
         return not any(length for _, length, _ in self.parts)
 
+    @property
+    def has_virtual_prefix(self):
+        """InnoDB does not find older versions by such an index."""
+        return any(column.virtual and length for column, length, _ in self.parts)
+
 
 class Table:
     def __init__(self, random, name, pools):
