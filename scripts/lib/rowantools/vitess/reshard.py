@@ -7,7 +7,7 @@ from ..paths import UserError
 from .cluster import SHARDED
 
 _WORKFLOW = "split"
-_LIMIT_S = 900
+_LIMIT_WITHOUT_PROGRESS_S = 900
 
 
 def halves(shard):
@@ -53,21 +53,38 @@ def _reshard(cluster, action, *arguments):
                            action, *arguments)
 
 
-def _await(condition, what):
-    deadline = time.monotonic() + _LIMIT_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise UserError(f"{what} takes longer than {_LIMIT_S} s")
+def _await(look, what):
+    """Until look() says that it has ended; with that it says how far it is. UserError if it stays
+    there."""
+    seen, since = None, time.monotonic()
+    while True:
+        ended, progress = look()
+        if ended:
+            return
+        if progress != seen:
+            seen, since = progress, time.monotonic()
+        if time.monotonic() > since + _LIMIT_WITHOUT_PROGRESS_S:
+            raise UserError(f"{what} has not gone on for {_LIMIT_WITHOUT_PROGRESS_S} s: "
+                            f"{json.dumps(seen)[:1000]}")
         time.sleep(0.5)
 
 
 def _copied(cluster):
-    streams = states(cluster, SHARDED, _WORKFLOW)
-    return bool(streams) and set(streams) == {"Running"}
+    streams = _streams(cluster, SHARDED, _WORKFLOW)
+    ended = bool(streams) and {_state(stream) for stream in streams} == {"Running"}
+    return ended, [(stream["shard"], stream["rows_copied"]) for stream in streams]
 
 
 def states(cluster, keyspace, workflow):
     """Of the streams of a workflow. UserError if one has failed."""
+    return [_state(stream) for stream in _streams(cluster, keyspace, workflow)]
+
+
+def _state(stream):
+    return "Copying" if stream["copy_states"] else stream["state"]
+
+
+def _streams(cluster, keyspace, workflow):
     told = json.loads(cluster.control("Workflow", f"--keyspace={keyspace}", "show",
                                       f"--workflow={workflow}", "--include-logs=false"))
     found = []
@@ -76,7 +93,7 @@ def states(cluster, keyspace, workflow):
             for stream in streams["streams"]:
                 if stream["state"] == "Error":
                     raise UserError(f"the stream into {stream['shard']} ended: {stream['message']}")
-                found.append("Copying" if stream["copy_states"] else stream["state"])
+                found.append(stream)
     return found
 
 
@@ -90,7 +107,8 @@ def vdiff(cluster, keyspace, workflow):
     def ended():
         nonlocal report
         report = json.loads(cluster.control(*flags, "show", "last", "--format=json", "--verbose"))
-        return report.get("State") in ("completed", "error", "stopped")
+        return (report.get("State") in ("completed", "error", "stopped"),
+                [report.get(part) for part in ("TableSummary", "Reports")])
     _await(ended, "VDiff")
     if report["State"] != "completed" or report["HasMismatch"]:
         raise UserError(f"VDiff: {json.dumps(report)[:1000]}")

@@ -62,6 +62,8 @@ class Tablet:
             "--migration_check_interval=5s", "--heartbeat_on_demand_duration=5s",
             "--replication_connect_retry=1s", "--vreplication_retry_delay=1s",
             "--twopc_abandon_age=10s",
+            # VDiff is done with once its shards, one after the other, wait longer for each other.
+            "--lock-timeout=600s",
             *self._cluster.state["tablet_options"]]
 
     def start(self, leads=False):
