@@ -145,6 +145,10 @@ def test_long_keys(t):
         _drop(t)
 
 
+def test_no_database_has_the_name_of_the_folder(t):
+    t.error("CREATE DATABASE rowan", 3678)
+
+
 def test_other_page_sizes(t):
     for kilobytes in (4, 64):
         server = t.new_server(options=[f"--loose-rowan-page-size={kilobytes}K"])
