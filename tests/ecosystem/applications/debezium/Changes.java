@@ -23,6 +23,8 @@ public class Changes {
       {"snapshot.locking.mode", "minimal"}, {"include.schema.changes", "false"},
       {"converter.schemas.enable", "false"}, {"decimal.handling.mode", "string"},
       {"tombstones.on.delete", "false"},
+      // A busy machine takes longer than 3 minutes to start.
+      {"internal.task.management.timeout.ms", "3600000"},
     };
     for (String[] field : fields) {
       settings.setProperty(field[0], field[1]);
