@@ -14,9 +14,9 @@ from pathlib import Path
 
 from . import mysql_tree
 from .build import cores
-from .paths import BUILD, MYSQL, UserError, plugin_path
+from .paths import BUILD, SERVER_HOME, UserError, plugin_path
 
-_PREFIX = MYSQL / "testsuite"
+_PREFIX = SERVER_HOME / "testsuite"
 _TREE = _PREFIX / "usr" / "lib"
 TESTS = _TREE / "mysql-test"
 _PLUGIN = "ha_rowan.so"

@@ -2,7 +2,8 @@
 """Finds the MySQL server and source tree to use, and checks that they belong together.
 
 ROWAN_MYSQL_PREFIX and ROWAN_MYSQL_SOURCE name a server and a source tree the user has; without
-them it is `.mysql/prefix` and `.mysql/source` of this checkout, which scripts/setup creates.
+them it is `.mysql/prefix` and `.mysql/source` of this checkout, which scripts/setup creates, or
+the same below `.mysql/8.4` for that line of servers.
 """
 import os
 import re
@@ -10,13 +11,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .paths import MYSQL, UserError
+from .paths import SERVER_HOME, UserError
 
 PREFIX_VARIABLE = "ROWAN_MYSQL_PREFIX"
 SOURCE_VARIABLE = "ROWAN_MYSQL_SOURCE"
-PRIVATE_PREFIX = MYSQL / "prefix"
-PRIVATE_SOURCE = MYSQL / "source"
-PRIVATE_TOOLS = MYSQL / "tools"
+PRIVATE_PREFIX = SERVER_HOME / "prefix"
+PRIVATE_SOURCE = SERVER_HOME / "source"
+PRIVATE_TOOLS = SERVER_HOME / "tools"
 _SERVER_FOLDERS = ("usr/sbin", "sbin", "bin", "usr/bin", "libexec", "usr/libexec",
                    "runtime_output_directory")
 _PLUGIN_FOLDERS = ("lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib64/plugin",

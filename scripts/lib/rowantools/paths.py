@@ -4,9 +4,13 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-BUILD = Path(os.environ.get("ROWAN_BUILD_DIR", ROOT / "build")).resolve()
+DEFAULT_LINE = "9.7"
+LINE = os.environ.get("ROWAN_MYSQL_LINE") or DEFAULT_LINE  # of servers; server_lines.py
+_OWN_BUILD = "build" if LINE == DEFAULT_LINE else f"build-{LINE}"
+BUILD = Path(os.environ.get("ROWAN_BUILD_DIR", ROOT / _OWN_BUILD)).resolve()
 # Programs in it name their loader by its full path: the same from all checkouts that share it.
 MYSQL = (ROOT / ".mysql").resolve()
+SERVER_HOME = MYSQL if LINE == DEFAULT_LINE else MYSQL / LINE
 PLUGIN_LIBRARY = "ha_rowan.so"
 
 

@@ -1,30 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""An apt of our own: fetches packages of Debian's unstable suite into a folder, without root.
+"""An apt of our own: fetches packages of Debian's unstable suite, or of another archive, into a
+folder, without root.
 
-It uses the archive address the machine's own Debian source names (standard archive where there is
-none, e.g. on Ubuntu), the Debian keyring, and an empty status file, so that every dependency down
-to libc is fetched and nothing on the machine is touched.
+It uses the archive address that the machine's own source of that distribution names (the standard
+archive where there is none, e.g. Debian's on Ubuntu), the distribution's keyring, and an empty
+status file, so that every dependency down to libc is fetched and nothing on the machine is touched.
 """
 import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from .paths import UserError
 
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 STANDARD_ARCHIVE = "http://deb.debian.org/debian"
-_DEBIAN_SUITES = {"stable", "testing", "unstable", "sid", "oldstable", "bullseye", "bookworm",
-                  "trixie", "forky", "duke"}
+_KEYRINGS = "usr/share/keyrings"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Suites of a distribution. `keyring` is a file, the machine's or else that of Debian's package
+    `keyring_package`; `known_suites` tell whose archive a source names."""
+    title: str
+    suites: tuple
+    components: str
+    standard_uri: str
+    keyring: str
+    keyring_package: str
+    known_suites: frozenset
+
+    def uri(self, etc_apt=Path("/etc/apt")):
+        """The address of the machine's own archive of that distribution, or the standard one."""
+        for uri, suites in _configured_sources(etc_apt):
+            if any(suite.rstrip("/") in self.known_suites for suite in suites):
+                return uri.rstrip("/")
+        return self.standard_uri
+
+
+DEBIAN = Archive("Debian unstable", ("sid",), "main", STANDARD_ARCHIVE,
+                 "debian-archive-keyring.gpg", "debian-archive-keyring",
+                 frozenset({"stable", "testing", "unstable", "sid", "oldstable", "bullseye",
+                            "bookworm", "trixie", "forky", "duke"}))
+UBUNTU = Archive("Ubuntu 26.04", ("resolute", "resolute-updates"), "main universe",
+                 "http://archive.ubuntu.com/ubuntu", "ubuntu-archive-keyring.gpg",
+                 "ubuntu-keyring", frozenset({"jammy", "noble", "questing", "resolute"}))
 
 
 def debian_archive_uri(etc_apt=Path("/etc/apt")):
     """The address of the machine's own Debian archive, or the standard one."""
-    for uri, suites in _configured_sources(etc_apt):
-        if any(suite.rstrip("/") in _DEBIAN_SUITES for suite in suites):
-            return uri.rstrip("/")
-    return STANDARD_ARCHIVE
+    return DEBIAN.uri(etc_apt)
 
 
 def _configured_sources(etc_apt):
@@ -66,20 +92,19 @@ def _parse_one_line(text):
 class PrivateApt:
     """Downloads packages with all dependencies into `folder`/cache/archives."""
 
-    def __init__(self, folder):
-        self._folder = Path(folder)
+    def __init__(self, folder, archive=DEBIAN):
+        self._folder, self._archive = Path(folder), archive
         self.archives = self._folder / "cache" / "archives"
 
     def prepare(self):
         """Writes the configuration and reads the package lists."""
-        if not os.path.exists(KEYRING):
-            raise UserError(f"the Debian archive keyring {KEYRING} is missing "
-                            "(package debian-archive-keyring)")
+        keyring, archive = self._keyring(), self._archive
         for part in ("lists/partial", "cache/archives/partial"):
             (self._folder / part).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_text("")
         (self._folder / "sources.list").write_text(
-            f"deb [signed-by={KEYRING}] {debian_archive_uri()} sid main\n")
+            "".join(f"deb [signed-by={keyring}] {archive.uri()} {suite} {archive.components}\n"
+                    for suite in archive.suites))
         self._apt("update")
 
     def planned_bytes(self, packages):
@@ -105,6 +130,22 @@ class PrivateApt:
 
     def remove(self):
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _keyring(self):
+        """The file that tells the archive's own packages; another distribution's is fetched."""
+        name, package = self._archive.keyring, self._archive.keyring_package
+        path = Path("/") / _KEYRINGS / name
+        if not path.exists() and self._archive is not DEBIAN:
+            folder = self._folder / "keyring"
+            path = folder / _KEYRINGS / name
+            if not path.exists():
+                apt = PrivateApt(self._folder / "debian")
+                apt.prepare()
+                for deb in apt.fetch([package]):
+                    subprocess.run(["dpkg", "-x", deb, folder], check=True)
+        if not path.exists():
+            raise UserError(f"the archive keyring {path} is missing (package {package})")
+        return path
 
     def _options(self):
         folder = self._folder
@@ -139,6 +180,6 @@ class PrivateApt:
                                                            re.MULTILINE)
         if result.returncode != 0 or failed_index:
             tail = "\n".join(result.stdout.strip().splitlines()[-8:])
-            raise UserError(f"fetching MySQL packages from {debian_archive_uri()} failed "
+            raise UserError(f"fetching MySQL packages from {self._archive.uri()} failed "
                             f"(apt-get {arguments[0]}); run the command again to continue:\n{tail}")
         return result.stdout

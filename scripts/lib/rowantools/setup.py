@@ -14,8 +14,8 @@ import sys
 import threading
 from pathlib import Path
 
-from . import mysql_tree
-from .paths import MYSQL, UserError, run_main
+from . import mysql_tree, server_lines
+from .paths import MYSQL, SERVER_HOME, UserError, run_main
 from .private_apt import PrivateApt
 from .progress import Step, say
 
@@ -30,14 +30,14 @@ _SUITES_LEFT_OUT = ["usr/lib/mysql-test/std_data/" + name for name in
                     ("instant_ddl", "upgrade", "bug36444172")]
 _SPACE_WANTED_MB = 4096  # what is fetched and unpacked, a build and the servers of the tests
 _LOCATION = ".unpacked-at"
-_TESTSUITE_FOLDER = MYSQL / "testsuite"
+_TESTSUITE_FOLDER = SERVER_HOME / "testsuite"
 
 
 class Setup:
     """Knows which parts are missing and fetches just those."""
 
     def __init__(self, with_testsuite):
-        self._apt = PrivateApt(MYSQL / "apt")
+        self._apt = PrivateApt(SERVER_HOME / "apt", server_lines.archive())
         self._parts = []  # (target folder, packages, function that makes it from the archives)
         if not mysql_tree.user_prefix():
             self._parts.append((mysql_tree.PRIVATE_PREFIX, _SERVER_PACKAGES, unpack_programs))
@@ -63,8 +63,8 @@ class Setup:
     def _fetch_and_unpack(self, missing):
         if sum(1 for part in self._parts if part[0] in _VERSIONED) > len(
                 [part for part in missing if part[0] in _VERSIONED]) > 0:
-            say("setup: a part of .mysql/ is missing; fetching server and source together again, "
-                "so that their versions agree")
+            say(f"setup: a part of {SERVER_HOME} is missing; fetching server and source together "
+                "again, so that their versions agree")
             missing = self._parts
         # The suites want packages that cannot be installed beside sysbench's: each has its own.
         suites = [part for part in missing if part[0] == _TESTSUITE_FOLDER]
@@ -74,7 +74,7 @@ class Setup:
 
     def _fetch_together(self, parts):
         packages = [name for part in parts for name in part[1]]
-        with Step("reading the package lists of Debian unstable"):
+        with Step(f"reading the package lists of {server_lines.archive().title}"):
             self._apt.prepare()
         total_mb = self._apt.planned_bytes(packages) >> 20
         self._download(packages, total_mb)
@@ -264,7 +264,8 @@ def main():
     parser = argparse.ArgumentParser(
         prog="scripts/setup",
         description="Installs missing build packages (needs root only if some are missing) and "
-                    "gets a private MySQL 9.7 server, its source tree and sysbench into .mysql/. "
+                    "gets a private MySQL 9.7 server, its source tree and sysbench into .mysql/, "
+                    "or with --mysql 8.4 one of that line into .mysql/8.4/. "
                     "Environment: ROWAN_MYSQL_PREFIX and ROWAN_MYSQL_SOURCE name a server and a "
                     "source tree of your own to use instead.")
     parser.add_argument("--with-testsuite", action="store_true",
