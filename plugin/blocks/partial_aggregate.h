@@ -13,21 +13,18 @@
 #include "sql/item_sum.h"
 
 #include "plugin/blocks/grouped_rows.h"
+#include "plugin/compat/server_line.h"
 
 namespace rowan {
 
-class PartialAggregate final : public Item_sum {
+class PartialAggregate final : public AggregateOfAnother {
  public:
   /// COUNT, SUM and AVG of exact numbers and doubles, MIN, MAX, functions of the bits of integers;
   /// without DISTINCT. `aggregate`: with this number in `rows`, which outlive the executions of the
   /// plan.
   PartialAggregate(THD* thd, Item_sum* function, GroupedRows* rows, const Aggregate& aggregate,
                    size_t number)
-      : Item_sum(thd, function),
-        function_(function),
-        rows_(rows),
-        aggregate_(aggregate),
-        number_(number) {}
+      : AggregateOfAnother(thd, function), rows_(rows), aggregate_(aggregate), number_(number) {}
   /// After construction. False: no memory.
   [[nodiscard]] bool Prepare();
 
@@ -46,13 +43,6 @@ class PartialAggregate final : public Item_sum {
   longlong val_int() override { return function_->val_int(); }
   String* val_str(String* text) override { return function_->val_str(text); }
   my_decimal* val_decimal(my_decimal* value) override { return function_->val_decimal(value); }
-  bool val_date(Date_val* date, my_time_flags_t flags) override {
-    return function_->val_date(date, flags);
-  }
-  bool val_time(Time_val* time) override { return function_->val_time(time); }
-  bool val_datetime(Datetime_val* datetime, my_time_flags_t flags) override {
-    return function_->val_datetime(datetime, flags);
-  }
   void print(const THD* thd, String* text, enum_query_type type) const override {
     function_->print(thd, text, type);
   }
@@ -72,7 +62,6 @@ class PartialAggregate final : public Item_sum {
   void PassOnRow(Target target);
   [[nodiscard]] const AggregateState& state() const { return rows_->StateOf(number_); }
 
-  Item_sum* const function_;
   GroupedRows* const rows_;
   const Aggregate aggregate_;
   const size_t number_;

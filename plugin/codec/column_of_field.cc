@@ -2,6 +2,7 @@
 // What ColumnInfo takes from the server's Field.
 #include "base/format.h"
 #include "plugin/codec/column_info.h"
+#include "plugin/compat/server_line.h"
 #include "sql/field.h"
 
 namespace rowan {
@@ -93,7 +94,7 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
     case MYSQL_TYPE_LONG_BLOB:
     case MYSQL_TYPE_JSON:
     case MYSQL_TYPE_GEOMETRY:
-    case MYSQL_TYPE_VECTOR: return DescribeBlob(field, column);
+    case kVectorType: return DescribeBlob(field, column);
     default: return Refuse(field, "this data type", refusal);
   }
 }

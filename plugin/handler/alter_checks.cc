@@ -12,6 +12,8 @@
 #include "sql/sql_class.h"
 #include "sql/table.h"
 
+#include "plugin/compat/server_line.h"
+
 namespace rowan {
 namespace {
 
@@ -25,10 +27,10 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
     Changes::ALTER_COLUMN_DEFAULT | Changes::ALTER_COLUMN_EQUAL_PACK_LENGTH |
     Changes::ALTER_STORED_COLUMN_TYPE | Changes::ALTER_COLUMN_INDEX_LENGTH |
     Changes::ALTER_COLUMN_STORAGE_TYPE | Changes::ALTER_COLUMN_COLUMN_FORMAT |
-    Changes::ALTER_COLUMN_VISIBILITY | Changes::ALTER_COLUMN_MASKING |
-    Changes::CHANGE_CREATE_OPTION | Changes::ALTER_RENAME | Changes::RENAME_INDEX |
-    Changes::ALTER_INDEX_COMMENT | Changes::CHANGE_INDEX_OPTION | Changes::ADD_CHECK_CONSTRAINT |
-    Changes::DROP_CHECK_CONSTRAINT | Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
+    Changes::ALTER_COLUMN_VISIBILITY | kMaskingChange | Changes::CHANGE_CREATE_OPTION |
+    Changes::ALTER_RENAME | Changes::RENAME_INDEX | Changes::ALTER_INDEX_COMMENT |
+    Changes::CHANGE_INDEX_OPTION | Changes::ADD_CHECK_CONSTRAINT | Changes::DROP_CHECK_CONSTRAINT |
+    Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
 /// Changes made in place, though not instantly.
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
                                                   Changes::ADD_SPATIAL_INDEX | Changes::DROP_INDEX |

@@ -19,6 +19,7 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/handler/data_directory.h"
 #include "plugin/server/error_map.h"
 
@@ -113,8 +114,8 @@ bool IsFilePerTable(const char* tablespace) {
 }
 
 Refusal UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
-  if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
-    return {nullptr, "foreign keys with innodb_native_foreign_keys=ON"};
+  if (!ChecksForeignKeys(thd) && AsksForForeignKey(thd)) {
+    return {nullptr, kRefusedKeys};
   }
   if (form->part_info != nullptr && HasSpatialIndex(*form)) {
     return {nullptr, "SPATIAL indexes of partitioned tables"};

@@ -17,6 +17,7 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/server/error_map.h"
 
@@ -116,7 +117,7 @@ void CopyValue(Field* field, ptrdiff_t from, ptrdiff_t to) {
 }  // namespace
 
 void SetForeignKeyHooks(handlerton* hton) {
-  hton->flags |= HTON_SUPPORTS_FOREIGN_KEYS | HTON_SUPPORTS_SQL_FK;
+  hton->flags |= HTON_SUPPORTS_FOREIGN_KEYS | kServerChecksForeignKeys;
   hton->foreign_keys_flags =
       HTON_FKS_WITH_PREFIX_PARENT_KEYS | HTON_FKS_NEED_DIFFERENT_PARENT_AND_SUPPORTING_KEYS;
   hton->check_fk_column_compat = AreComparable;
@@ -127,7 +128,7 @@ void SetForeignKeyHooks(handlerton* hton) {
 
 UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
   if (share.foreign_keys == 0 && share.foreign_key_parents == 0) return UncheckedKeys::kNone;
-  if (is_sql_fk_checks_enabled(thd)) return UncheckedKeys::kNone;
+  if (ChecksForeignKeys(thd)) return UncheckedKeys::kNone;
   if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return UncheckedKeys::kNone;
   // ALTER copies rows that have been checked.
   if (share.tmp_table != NO_TMP_TABLE) return UncheckedKeys::kNone;
@@ -142,7 +143,7 @@ bool CascadesMayReturn(const TABLE_SHARE& share) {
   const bool cascades_arrive =
       std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>);
   // They start from this table's own row, or from a parent that a trigger of this table changes.
-  return cascades_arrive && (ChangesItsChildren(share) || share.triggers != nullptr);
+  return cascades_arrive && (ChangesItsChildren(share) || HasTriggers(share));
 }
 
 Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uchar* changed) {
@@ -162,14 +163,10 @@ Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uc
   return Status(Code::kUnsupported, "a generated column cannot be computed");
 }
 
-int RefuseUnchecked() {
-  return RefuseUnsupported(
-      "changes of a table with foreign keys where innodb_native_foreign_keys=ON, here or at the "
-      "source of the rows, leaves them to the engine");
-}
+int RefuseUnchecked() { return RefuseUnsupported(kRefusedChanges); }
 
 int RaiseInCascade(const TABLE& table, int error) {
-  if (error == 0 || error == HA_ERR_END_OF_FILE || table.open_for_fk_name == nullptr) return error;
+  if (error == 0 || error == HA_ERR_END_OF_FILE || !IsOpenForCascade(table)) return error;
   // Between a child's first and last row the server reports only duplicates. After anything else (a
   // deadlock, a lock not granted) it would leave the parent's row as it is and go on with the next
   // one, as with IGNORE, but with some of the children changed.
@@ -182,9 +179,7 @@ int RaiseInCascade(const TABLE& table, int error) {
 void RepairCascadeCount(THD* thd) {
   // Server 9.7 counts the tables of a cascade, and subtracts a table that refers to itself without
   // having counted it. A negative count is too many for it: error 6575, for a tree of two levels.
-  if (static_cast<int32_t>(thd->fk_cascade_chain_tables()) < 0) {
-    thd->reset_fk_cascade_chain_tables();
-  }
+  if (CascadeCountIsWrong(thd)) ResetCascadeCount(thd);
 }
 
 }  // namespace rowan

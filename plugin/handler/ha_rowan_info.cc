@@ -10,6 +10,7 @@
 #include "mysql/plugin.h"
 #include "sql/sql_class.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/handler/key_bounds.h"
 #include "plugin/handler/table_check.h"
 #include "plugin/server/instance.h"
@@ -21,7 +22,7 @@ namespace rowan {
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
   // Also with the variable part: INFORMATION_SCHEMA requests nothing else for a cached table.
-  if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
+  if ((flag & (HA_STATUS_CONST | kStatisticsOfUsedKeys | HA_STATUS_VARIABLE)) != 0) {
     key_statistics_.Publish(*part_, (flag & HA_STATUS_CONST) != 0);
   }
   if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) {

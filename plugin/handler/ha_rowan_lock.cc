@@ -8,6 +8,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/table_transport.h"
@@ -139,10 +140,10 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_mode_ = LockMode::kExclusive; return 0;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_mode_ = LockMode::kShared; return 0;
     case HA_EXTRA_EXPORT:
-    case HA_EXTRA_BEGIN_ALTER_COPY:
-    case HA_EXTRA_ENABLE_LOCKING_RECORD:
-    case HA_EXTRA_RESET_LOCKING_RECORD: return RareExtra(operation);
-    default: return 0;
+    case HA_EXTRA_BEGIN_ALTER_COPY: return RareExtra(operation);
+    default:
+      if (AsksForRecordLocks(operation) || EndsRecordLocks(operation)) return RareExtra(operation);
+      return 0;
   }
 }
 
@@ -150,10 +151,10 @@ int ha_rowan::RareExtra(ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_EXPORT: return TableTransport(table, part_->share()).Export(&exported_files_);
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
-    case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
-    case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;
     default: break;
   }
+  if (AsksForRecordLocks(operation)) ReadAs(ReadMode::kLockShared);
+  if (EndsRecordLocks(operation)) ReadAs(ModeFor(ha_thd(), lock_type_, writes_));
   return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/handler/key_bounds.h"
 #include "plugin/handler/table_check.h"
 #include "plugin/server/error_map.h"
@@ -63,7 +64,7 @@ uint ha_rowan_part::BiggestPart() const {
 
 int ha_rowan_part::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
-  if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
+  if ((flag & (HA_STATUS_CONST | kStatisticsOfUsedKeys | HA_STATUS_VARIABLE)) != 0) {
     MoveTo(BiggestPart());
     key_statistics_.Publish(*part_, (flag & HA_STATUS_CONST) != 0);
   }

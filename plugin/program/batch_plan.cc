@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugin/compat/server_line.h"
 #include "plugin/program/column_node.h"
 #include "plugin/program/compile_value.h"
 #include "plugin/program/quiet_evaluation.h"
@@ -42,7 +43,7 @@ namespace {
 /// them has another scale.
 bool AreSame(const Item* one, const Item* other) {
   if (one == other) return true;
-  if (!one->eq(other) || one->decimals != other->decimals ||
+  if (!AreEqualItems(one, other) || one->decimals != other->decimals ||
       one->data_type() != other->data_type() || one->unsigned_flag != other->unsigned_flag) {
     return false;
   }

@@ -7,6 +7,7 @@
 
 #include "mysql/strings/m_ctype.h"
 #include "plugin/codec/table_layout.h"
+#include "plugin/compat/server_line.h"
 #include "plugin/program/column_place.h"
 #include "plugin/program/fixed_column.h"
 #include "plugin/program/variable_column.h"
@@ -85,7 +86,7 @@ Node MakeReal(const ColumnForm& made) {
 
 Node MakeText(ColumnForm made, const Field* field, const char** reason) {
   if (field->type() == MYSQL_TYPE_JSON || field->type() == MYSQL_TYPE_GEOMETRY ||
-      field->type() == MYSQL_TYPE_VECTOR) {
+      field->type() == kVectorType) {
     *reason = "type of a column";
     return nullptr;
   }

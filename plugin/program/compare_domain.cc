@@ -8,6 +8,8 @@
 #include "sql/item.h"
 #include "sql/item_cmpfunc.h"
 
+#include "plugin/compat/server_line.h"
+
 namespace rowan {
 
 ConstantForm CompareDomain::Form() const {
@@ -99,13 +101,13 @@ std::optional<CompareDomain> DomainOf(const Arg_comparator& comparator, const ch
 std::optional<CompareDomain> DomainOf(Item_func_between* item, const char** reason) {
   Item** const arguments = item->arguments();
   const auto all = [&](auto test) { return std::all_of(arguments, arguments + 3, test); };
-  if (item->compare_as_datetimes_with_strings || item->compare_as_datetimes) {
+  if (ComparesDatetimes(*item)) {
     const bool are_days = all([](const Item* one) { return IsDay(one) || IsText(one); });
     if (!are_days) return Refused(reason);
     return CompareDomain{CompareAs::kDatetimes};
   }
-  if (item->compare_as_times) return CompareDomain{CompareAs::kTimes};
-  if (item->compare_as_dates) return CompareDomain{CompareAs::kDates};
+  if (ComparesTimes(*item)) return CompareDomain{CompareAs::kTimes};
+  if (ComparesDates(*item)) return CompareDomain{CompareAs::kDates};
   switch (item->cmp_type) {
     case INT_RESULT:
       if (!all([](const Item* one) { return one->result_type() == INT_RESULT; })) {

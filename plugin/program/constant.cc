@@ -4,6 +4,7 @@
 #include "plugin/program/constant.h"
 
 #include "my_time.h"
+#include "plugin/compat/server_line.h"
 #include "plugin/program/decimal_image.h"
 #include "sql-common/my_decimal.h"
 #include "sql/item.h"
@@ -75,19 +76,17 @@ bool Constant::Evaluate() {
 }
 
 bool Constant::EvaluateDate() {
-  Date_val date;
-  const bool failed = item_->val_date(&date, 0);
+  const std::optional<int64_t> number = DateNumber(item_);
   is_null_ = item_->null_value;
-  number_ = failed ? 0 : date.for_comparison();
-  return is_null_ || !failed;
+  number_ = number.value_or(0);
+  return is_null_ || number.has_value();
 }
 
 bool Constant::EvaluateTime() {
-  Time_val time;
-  const bool failed = item_->val_time(&time);
+  const std::optional<int64_t> number = TimeNumber(item_);
   is_null_ = item_->null_value;
-  number_ = failed ? 0 : time.for_comparison();
-  return is_null_ || !failed;
+  number_ = number.value_or(0);
+  return is_null_ || number.has_value();
 }
 
 bool Constant::EvaluateDatetime() {

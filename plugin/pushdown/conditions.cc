@@ -11,6 +11,8 @@
 #include "sql/item_func.h"
 #include "sql/table.h"
 
+#include "plugin/compat/server_line.h"
+
 namespace rowan {
 namespace {
 
@@ -131,7 +133,7 @@ bool HoldsForWholeGroups(Item* conjunct, const TABLE* table, const Fields& group
   // Of the others only "=" by the column's own collation is known to see no difference.
   const Field* const field = BoundField(conjunct, table, nullptr);
   if (field == nullptr) return false;
-  if (KindOf(conjunct) == Item_func::MULTI_EQ_FUNC) return true;
+  if (KindOf(conjunct) == kMultipleEquality) return true;
   if (field->result_type() != STRING_RESULT) return false;
   return down_cast<Item_func_eq*>(conjunct)->compare_collation() == field->charset();
 }
@@ -139,9 +141,9 @@ bool HoldsForWholeGroups(Item* conjunct, const TABLE* table, const Fields& group
 Field* BoundField(Item* conjunct, const TABLE* table, Item** other) {
   if (!IsFunction(conjunct)) return nullptr;
   const Item_func::Functype kind = KindOf(conjunct);
-  if (kind == Item_func::MULTI_EQ_FUNC) {
+  if (kind == kMultipleEquality) {
     // Several columns of the table among them are more than one equality.
-    auto* const multiple = down_cast<Item_multi_eq*>(conjunct);
+    auto* const multiple = down_cast<MultipleEquality*>(conjunct);
     Field* own = nullptr;
     Item* fixed = multiple->const_arg();
     for (Item_field& item : multiple->get_fields()) {
@@ -180,8 +182,8 @@ std::optional<EqualColumns> EqualColumnsOf(Item* conjunct, const TABLE* left, co
     }
     return true;
   };
-  if (KindOf(conjunct) == Item_func::MULTI_EQ_FUNC) {
-    auto* const multiple = down_cast<Item_multi_eq*>(conjunct);
+  if (KindOf(conjunct) == kMultipleEquality) {
+    auto* const multiple = down_cast<MultipleEquality*>(conjunct);
     if (multiple->const_arg() != nullptr) return std::nullopt;
     for (Item_field& item : multiple->get_fields()) {
       if (!take(item.field)) return std::nullopt;
@@ -221,8 +223,8 @@ std::optional<uint64_t> UpperLimit(Item* conjunct, const std::function<bool(Item
     if (!is_counted(function->arguments()[0])) return std::nullopt;
     return WholeNumber(function->arguments()[2]);
   }
-  if (function->functype() == Item_func::MULTI_EQ_FUNC) {
-    auto* const multiple = down_cast<Item_multi_eq*>(function);
+  if (function->functype() == kMultipleEquality) {
+    auto* const multiple = down_cast<MultipleEquality*>(function);
     if (multiple->const_arg() == nullptr) return std::nullopt;
     for (Item_field& item : multiple->get_fields()) {
       if (is_counted(&item)) return WholeNumber(multiple->const_arg());

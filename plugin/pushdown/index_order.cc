@@ -15,6 +15,7 @@
 #include "sql/sql_optimizer.h"
 #include "sql/table.h"
 
+#include "plugin/compat/server_line.h"
 #include "plugin/pushdown/conditions.h"
 
 namespace rowan {
@@ -33,7 +34,7 @@ ORDER* OrderOf(THD* thd, const TABLE* table, const AccessPath& path) {
     if (!SortsAsIndexed(part.field)) return nullptr;
     auto* const item = new (thd->mem_root) Item_field(part.field);
     if (item == nullptr) return nullptr;
-    auto* const order = new (thd->mem_root) ORDER(item);
+    auto* const order = NewOrder(thd->mem_root, item);
     if (order == nullptr) return nullptr;
     const bool descends = (part.key_part_flag & HA_REVERSE_SORT) != 0;
     order->direction = descends != path.index_scan().reverse ? ORDER_DESC : ORDER_ASC;

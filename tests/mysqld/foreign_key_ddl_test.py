@@ -5,10 +5,11 @@ import subprocess
 
 import pytest
 
+from framework import needs_foreign_keys
 from rowantools.mysql_tree import find_tree
 from side_by_side import FAST, same_on_both
 
-pytestmark = pytest.mark.server(options=FAST)
+pytestmark = [pytest.mark.server(options=FAST), needs_foreign_keys]
 
 _NOT_SUPPORTED = 1178
 _ROW_IS_REFERENCED, _NO_REFERENCED_ROW = 1451, 1452

@@ -7,9 +7,12 @@ import subprocess
 import threading
 import time
 
+from framework import needs_foreign_keys
 from isolation_test import Pending
 from rowantools.client import (ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ConnectionLost, MysqlError)
 from rowantools.mysql_tree import find_tree
+
+pytestmark = needs_foreign_keys
 
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 _ROW_IS_REFERENCED, _NO_REFERENCED_ROW = 1451, 1452

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from framework import SEED, ConnectionLost, Failure
+from framework import SEED, ConnectionLost, Failure, needs_foreign_keys
 from side_by_side import FAST, Side
 
-pytestmark = pytest.mark.server(options=FAST)
+pytestmark = [pytest.mark.server(options=FAST), needs_foreign_keys]
 
 _RULES = ("RESTRICT", "NO ACTION", "CASCADE", "CASCADE", "SET NULL")
 _TOO_MANY_TABLES = 6575

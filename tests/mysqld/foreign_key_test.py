@@ -7,9 +7,10 @@ import os
 
 import pytest
 
+from framework import needs_foreign_keys
 from side_by_side import FAST, same_on_both
 
-pytestmark = pytest.mark.server(options=FAST)
+pytestmark = [pytest.mark.server(options=FAST), needs_foreign_keys]
 
 
 def test_restrict(t):

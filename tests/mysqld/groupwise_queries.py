@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A table in groups, queries for their first rows, and what is checked of each query."""
+from framework import OPTIMIZERS
 
-OPTIMIZERS = ("off", "on")  # hypergraph_optimizer
 GROUPS = 10
 ROWS = 1000
 

@@ -42,10 +42,11 @@ def test_where_a_rank_may_stand(t):
         t.rows("EXECUTE p USING @wanted", expected)
         t.equal(len(t.run("SET @two = 2", "EXECUTE p USING @two")), 2 * GROUPS, "another limit")
     t.true(rows_read(t, "EXECUTE p USING @wanted") < 100, "rows read by a prepared statement")
-    t.run("SET optimizer_switch = 'hypergraph_optimizer=on'")
-    t.rows("SELECT pk, j FROM g QUALIFY RANK() OVER (PARTITION BY j ORDER BY pk DESC) = 1 "
-           "ORDER BY pk", expected)
-    t.run("SET optimizer_switch = 'hypergraph_optimizer=off'")
+    if "on" in OPTIMIZERS:  # as QUALIFY asks for
+        t.run("SET optimizer_switch = 'hypergraph_optimizer=on'")
+        t.rows("SELECT pk, j FROM g QUALIFY RANK() OVER (PARTITION BY j ORDER BY pk DESC) = 1 "
+               "ORDER BY pk", expected)
+        t.run("SET optimizer_switch = 'hypergraph_optimizer=off'")
 
 
 def test_ranks_that_need_every_row(t):

@@ -10,6 +10,7 @@ is still the same; for a change the program so far is run again for each plan.
 """
 import re
 
+from framework import OPTIMIZERS
 from random_query import Statement
 from random_switches import SWITCHES
 from twin_sessions import Difference, OURS, THEIRS
@@ -21,8 +22,8 @@ _SETTINGS = (
     "'" + ",".join(f"{name}=on" for name in SWITCHES) + ",mrr_cost_based=off'",
     "'semijoin=off,materialization=off'", "'semijoin=on,materialization=on'",
     "'hash_join=off,block_nested_loop=off'", "'derived_merge=off'", "'subquery_to_derived=on'",
-    "'hypergraph_optimizer=on'", "'hypergraph_optimizer=off'", "'index_condition_pushdown=off'",
-    "'index_merge=off'", "'skip_scan=off'", "'firstmatch=off'")
+    *(f"'hypergraph_optimizer={setting}'" for setting in OPTIMIZERS),
+    "'index_condition_pushdown=off'", "'index_merge=off'", "'skip_scan=off'", "'firstmatch=off'")
 _DUPLICATE, _TABLE_CHANGED = 1062, 1412
 _READ_LIMIT, _CHANGE_LIMIT = 150, 25
 

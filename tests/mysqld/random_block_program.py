@@ -2,6 +2,7 @@
 """One random program of many query blocks over one table: rows enough for several leaves, some of
 an earlier form of the table, some deleted, some changed by the reading transaction or since its
 snapshot. Random blocks are in random_blocks.py."""
+from framework import OPTIMIZERS
 from random_blocks import Blocks
 from random_change import Changes, Insert
 from random_query import Statement
@@ -187,7 +188,7 @@ class BlockProgram:
         who = random.choice((WRITER, READER))
         if random.random() < 0.2:
             self._sql(random_setting(random), who, typed=False)
-        on = random.random() < 0.3
+        on = random.random() < 0.3 and "on" in OPTIMIZERS
         self._sql("SET SESSION optimizer_switch = 'hypergraph_optimizer="
                   f"{'on' if on else 'off'}'", who, typed=False)
         self._hypergraph = self._hypergraph | {who} if on else self._hypergraph - {who}

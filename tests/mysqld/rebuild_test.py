@@ -4,7 +4,7 @@ row by row; errors that values raise; all of it or nothing when the server dies.
 import os
 import threading
 
-from framework import MysqlError
+from framework import MysqlError, needs_foreign_keys
 
 _INPLACE = ", ALGORITHM=INPLACE, LOCK=NONE"
 _REFUSED = (1845, 1846)
@@ -157,6 +157,7 @@ def test_partitions_are_made_anew(t):
     t.check_table("a")
 
 
+@needs_foreign_keys
 def test_foreign_keys_go_on(t):
     t.run("CREATE TABLE p (id INT PRIMARY KEY, u INT NOT NULL, UNIQUE KEY (u))",
           "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (u)"

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from framework import needs_foreign_keys
 from rowantools.client import MysqlError
 from side_by_side import FAST, Pair
 
@@ -152,6 +153,7 @@ INSERT INTO t VALUES (3, '2020-01-01 10:00:00') ON DUPLICATE KEY UPDATE ts = '20
     pair.drop()
 
 
+@needs_foreign_keys
 def test_foreign_keys(t):
     for action in ("CASCADE", "SET NULL"):
         _same(t, ["p", "c", "d"], f"""

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from framework import ENGINE, Failure
+from framework import ENGINE, OPTIMIZERS, Failure
 from whole_queries_test import _outcome as outcome_of
 from whole_queries_test import _sorted as sorted_outcome
 from whole_queries_test import kill_repeated
@@ -321,7 +321,7 @@ def test_several_threads_and_plans(t):
         stars.ours.execute(f"SET rowan_parallel_rows_min = 0, rowan_parallel_workers = {workers}")
         stars.check(query, _REDUCED)
         stars.check(query.replace("SUM(x.year)", "MAX(f.id)") + " AND f.v % 7 < 5")
-    stars.both("SET optimizer_switch = 'hypergraph_optimizer=on'")
+    stars.both(f"SET optimizer_switch = 'hypergraph_optimizer={OPTIMIZERS[-1]}'")
     for hint in ("", "JOIN_FIXED_ORDER()"):
         stars.check(_STAR.format(hint=hint, join="JOIN"))
         stars.check(_STAR.format(hint=hint, join="JOIN") + " AND f.v < 30")
@@ -388,7 +388,7 @@ def test_random_joins(t):
     for number in range(count):
         if number % 50 == 0:
             stars.both("COMMIT")
-            hypergraph = "on" if t.random.random() < 0.25 else "off"
+            hypergraph = OPTIMIZERS[-1] if t.random.random() < 0.25 else "off"
             stars.both(f"SET optimizer_switch = 'hypergraph_optimizer={hypergraph}'")
             stars.ours.execute(f"SET rowan_parallel_rows_min = {t.random.choice((0, 100000))}, "
                                f"rowan_parallel_workers = {t.random.choice((0, 1, 4))}")

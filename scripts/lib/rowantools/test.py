@@ -11,7 +11,7 @@ import time
 
 from . import mysql_tree, setup
 from .build import build, cores
-from .paths import BUILD, ROOT, UserError, run_main
+from .paths import BUILD, DEFAULT_LINE, LINE, ROOT, UserError, run_main
 from .progress import format_duration, say
 from .test_pool import Pool
 from .test_programs import Program
@@ -41,7 +41,11 @@ _CRASH_SEEDS, _CRASH_SHARDS = 1500, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
 _SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "package", "ecosystem",
-           "debug", "address", "thread")
+           "lines", "debug", "address", "thread")
+_ALL = ("all", "rowan_header_check")
+# What is built for a line of servers that is not the default: the rest is the same for all.
+_OF_THE_SERVER = ("ha_rowan", "rowan-bench", "rowan-backup", "rowan_codec_test",
+                  "rowan_program_oracle")
 
 
 class TestRun:
@@ -56,22 +60,27 @@ class TestRun:
     def run(self):
         start = time.monotonic()
         tree = setup.prepare(with_testsuite=not mysql_tree.user_prefix())
-        build(BUILD, ["-DROWAN_SANITIZE="], targets=["all", "rowan_header_check"],
-              name="building everything", tree=tree)
+        build(BUILD, ["-DROWAN_SANITIZE="], name="building everything", tree=tree,
+              targets=_ALL if LINE == DEFAULT_LINE else _OF_THE_SERVER)
         sanitizers = [kind for kind in ("address", "thread") if self._sanitizer_wanted(kind)]
         folders = {kind: self._build_sanitized(kind) for kind in sanitizers}
         debug = self._build_debug() if self._debug_wanted() else None
         if self._options.build_only:
             say(f"test: built everything in {format_duration(time.monotonic() - start)}")
             return 0
-        self._checks()
         self._units("unit", BUILD, {})
-        self._units("unit-small", BUILD, SMALL_ENVIRONMENT, without=_WITHOUT_PAGES)
-        self._crash()
+        if LINE == DEFAULT_LINE:
+            self._checks()
+            self._units("unit-small", BUILD, SMALL_ENVIRONMENT, without=_WITHOUT_PAGES)
+            self._crash()
+            self._python_programs("package", "package", self._server_environment(tree),
+                                  _CHECK_LIMIT_S)
+            self._ecosystem(tree)
+            self._lines()
+        else:
+            self._not_run.append("what does not depend on the server: scripts/test")
         self._mysqld(tree)
         self._suites(tree)
-        self._python_programs("package", "package", self._server_environment(tree), _CHECK_LIMIT_S)
-        self._ecosystem(tree)
         if debug:
             self._units("debug", debug, {}, _DEBUG_SLOWDOWN)
         for kind, folder in folders.items():
@@ -149,6 +158,13 @@ class TestRun:
         self._python_programs("ecosystem", "ecosystem", self._server_environment(tree),
                               _MYSQLD_LIMIT_S, slots=1)
 
+    def _lines(self):
+        """Builds the plugin for the other lines of servers."""
+        if not self._options.long:
+            self._not_run.append("other lines of servers, ask for them with --mysql or --long")
+            return
+        self._python_programs("lines", "lines", self._common, _MYSQLD_LIMIT_S, slots=cores())
+
     def _python_programs(self, suite, folder, environment, limit_s, slots=2):
         self._add(Program(suite, path.stem, [str(path)], "pytest", environment,
                           limit_s * self._factor, slots)
@@ -191,6 +207,8 @@ class TestRun:
     # --- choosing, counting ---
 
     def _debug_wanted(self):
+        if LINE != DEFAULT_LINE:
+            return False
         pattern = self._options.filter
         if self._options.long and (not pattern or pattern.startswith("debug")):
             return True
@@ -198,6 +216,8 @@ class TestRun:
         return False
 
     def _sanitizer_wanted(self, kind):
+        if LINE != DEFAULT_LINE:
+            return False
         # Building everything twice more would not fit the half hour that a plain run may take.
         wanted = self._options.sanitize or ("all" if self._options.long else "none")
         if wanted not in ("all", kind):
@@ -251,7 +271,8 @@ def _parse():
     parser = argparse.ArgumentParser(
         prog="scripts/test",
         description="Set-up, build, then every test: structure checks, unit tests (also with 4 KiB "
-                    "pages and a 64-page pool, and under sanitizers) and tests through mysqld.")
+                    "pages and a 64-page pool, and under sanitizers) and tests through mysqld. "
+                    "--mysql 8.4 runs what depends on the server with that line of MySQL.")
     parser.add_argument("--long", action="store_true",
                         help="also soak, fuzz and big-data runs; takes hours")
     parser.add_argument("--clang", action="store_true",

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The other lines of MySQL servers: the plugin is built for each and passes some of the tests
+through a server; all of them: scripts/test --mysql 8.4. Long: a server is fetched, and a second
+build made."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from rowantools.line_tests import require_equal
+from rowantools.mysql_tree import PREFIX_VARIABLE, SOURCE_VARIABLE, MysqlTree, find_tree
+from rowantools.paths import BUILD, MYSQL, PLUGIN_LIBRARY, ROOT
+from rowantools.server import Server
+
+pytestmark = pytest.mark.skipif(os.environ.get("ROWAN_TEST_LONG") != "1",
+                                reason="a server and a build: ask for it with --long")
+
+
+@pytest.mark.parametrize("line", ["8.4"])
+def test_the_line_is_built_and_works(line):
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in (PREFIX_VARIABLE, SOURCE_VARIABLE, "ROWAN_TEST_LONG")}
+    result = subprocess.run([str(ROOT / "scripts/test"), "--mysql", line, "--filter",
+                             "mysqld/basic*"], env=environment, capture_output=True, text=True)
+    require_equal(result.returncode, 0, result.stdout[-3000:] + result.stderr)
+    passed = result.stdout.strip().splitlines()[-1]
+    require_equal(passed.endswith(", 0 failed") and not passed.startswith("0 "), True, passed)
+
+
+def test_a_server_of_8_4_becomes_one_of_9_7():
+    """After test_the_line_is_built_and_works. The server upgrades its dictionary, Rowan nothing."""
+    home = MYSQL / "8.4"
+    old = MysqlTree(home / "prefix", home / "source")
+    folder = BUILD / "lines-tests" / "upgraded"
+    shutil.rmtree(folder, ignore_errors=True)
+    server = Server(folder, tree=old, plugin=ROOT / "build-8.4" / "plugin" / PLUGIN_LIBRARY)
+    try:
+        server.start()
+        with server.client() as client:
+            for statement in _STATEMENTS:
+                client.execute(statement)
+            before = [client.query(query) for query in _QUERIES]
+        server.stop()
+        server = Server(folder, tree=find_tree())
+        server.start()
+        with server.client() as client:
+            require_equal(client.value("SELECT VERSION()").startswith("9."), True)
+            require_equal([client.query(query) for query in _QUERIES], before)
+            client.execute("ALTER TABLE d.t ADD COLUMN n INT, ADD KEY (n), ALGORITHM=INPLACE")
+            client.execute("UPDATE d.t SET n = id")
+            for table in ("d.t", "d.p"):
+                require_equal(client.query(f"CHECK TABLE {table} EXTENDED")[0][3], "OK", table)
+    finally:
+        server.destroy()
+
+
+_STATEMENTS = (
+    "CREATE DATABASE d",
+    "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, s VARCHAR(40), x TEXT, at DATETIME(3), "
+    "d DECIMAL(9,2), j JSON, g INT AS (id * 2), g2 INT AS (id + 1) STORED, KEY (s, at), KEY (g), "
+    "FULLTEXT KEY (x)) ENGINE = ROWAN",
+    "INSERT INTO d.t (s, x, at, d, j) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 "
+    "FROM n WHERE i < 500) SELECT CONCAT('s', i), REPEAT(CONCAT('word', i % 7, ' '), i), "
+    "TIMESTAMPADD(HOUR, i, '2026-01-01'), i / 3, JSON_OBJECT('i', i) FROM n",
+    "ALTER TABLE d.t ADD COLUMN later INT DEFAULT 7, ALGORITHM=INSTANT",
+    "DELETE FROM d.t WHERE id % 5 = 0",
+    "CREATE TABLE d.p (id INT PRIMARY KEY, k INT, KEY (k)) ENGINE = ROWAN PARTITION BY HASH (id) "
+    "PARTITIONS 3",
+    "INSERT INTO d.p SELECT id, id % 10 FROM d.t")
+_QUERIES = ("SELECT * FROM d.t ORDER BY id", "SELECT s, at FROM d.t FORCE INDEX (s) ORDER BY s",
+            "SELECT k, COUNT(*) FROM d.p GROUP BY k ORDER BY k",
+            "SELECT id FROM d.t WHERE MATCH (x) AGAINST ('word3') ORDER BY id")
