@@ -10,6 +10,7 @@ import pytest
 
 from rowantools.line_tests import require_equal, require_none
 from rowantools.package.contents import OPTION_FILE, PLUGIN
+from rowantools.package.deb import VENDORS
 from rowantools.package.product import product
 from rowantools.paths import BUILD, ROOT, plugin_path
 
@@ -35,8 +36,8 @@ def made():
             pytest.skip(f"there is no {program} (packages binutils, dpkg, dpkg-dev)")
     if not plugin_path().is_file():
         pytest.skip(f"there is no {plugin_path()}")
-    if product().vendor != "Debian":
-        pytest.skip(f"the server is of {product().vendor}, not of Debian")
+    if product().vendor not in VENDORS:
+        pytest.skip(f"the server is of {product().vendor}, not of {' or '.join(VENDORS)}")
     return _package("deb", "one"), _package("tarball", "one")
 
 

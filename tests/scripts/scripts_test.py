@@ -12,7 +12,7 @@ import pytest
 from rowantools import client, mtr, mysql_tree, private_apt, sysbench
 from rowantools.line_tests import Failure, require_equal
 from rowantools.paths import ROOT, UserError
-from rowantools.suite_lists import Reasons
+from rowantools.suite_lists import OF_8_4, Reasons, changes
 from rowantools.test_pool import Pool
 from rowantools.test_programs import Program
 
@@ -238,6 +238,19 @@ def test_what_the_test_driver_prints_is_understood():
         "main.range_ends": (mtr.FAIL, "the server ended: At line 9: Query failed. Returned error: "
                                       "CR_SERVER_LOST(2013) (HY000): Lost connection to MySQL "
                                       "server during query")})
+
+
+def test_an_error_is_kept_behind_a_long_statement_and_explained():
+    """As the driver of MySQL 8.4 prints it."""
+    columns = ", ".join(f"c{i} INT" for i in range(60))
+    text = ("[ 50%] iuds.keys                               w1  [ fail ]\n"
+            f"mysqltest: At line 5: Query 'CREATE TABLE t ({columns})' failed.\n"
+            "ERROR 1178 (42000): Rowan does not support foreign keys in MySQL 8.4\n\n")
+    (result,) = mtr.parse_output(text)
+    require_equal(Reasons().explain(result).note, OF_8_4)
+    require_equal(changes("engines_iuds", [Reasons().explain(result)]), ([], []))
+    (lost,) = mtr.parse_output(text.replace("ERROR 1178 (42000): Rowan", "ERROR 2013 (HY000): It"))
+    require_equal(lost.note.startswith(mtr.CRASHED), True, lost.note)
 
 
 def test_a_server_that_ends_is_never_explained():

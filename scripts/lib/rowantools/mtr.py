@@ -31,7 +31,7 @@ _PLAN_LINE = re.compile(
     r"Handler_read|Last_query_cost|.*\t(BTREE|FULLTEXT|SPATIAL)\t.*\t(YES|NO)\t\S+$")
 PLANS_DIFFER = "plans alone differ:"
 CRASHED = "the server ended:"
-_CRASH = re.compile(r"CR_SERVER_LOST|CR_SERVER_GONE|signal (6|11)\b")
+_CRASH = re.compile(r"CR_SERVER_LOST|CR_SERVER_GONE|ERROR 20(06|13)\b|signal (6|11)\b")
 _TEST_LIMIT_MINUTES = 6
 _NOTE_CHARACTERS = 220
 
@@ -135,6 +135,13 @@ def _take(block, results):
         results[name] = _failure(name, block[1:])
 
 
+def _shortened(note):
+    """Of a long statement the beginning, and the error that it met (as MySQL 8.4 prints it)."""
+    start, rest = note[:_NOTE_CHARACTERS], note[_NOTE_CHARACTERS:]
+    error = re.search(r"failed\. ERROR .*", rest)
+    return f"{start} ... {error.group()[:_NOTE_CHARACTERS]}" if error else start
+
+
 def _failure(name, lines):
     """mysqltest stops at an error; else it compares what was printed with the recorded result."""
     text = "\n".join(lines)
@@ -143,7 +150,7 @@ def _failure(name, lines):
         note = " ".join(stop.group(1).split())
         if _CRASH.search(note):
             note = f"{CRASHED} {note}"
-        return TestResult(name, FAIL, note[:_NOTE_CHARACTERS])
+        return TestResult(name, FAIL, _shortened(note))
     compared = lines[:lines.index(_END_OF_DIFF)] if _END_OF_DIFF in lines else lines
     changed = [line for line in compared if re.match(r"[-+](?![-+]{2} )", line)]
     if changed:

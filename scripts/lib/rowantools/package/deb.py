@@ -11,6 +11,7 @@ from pathlib import Path
 from ..paths import UserError
 from .contents import OPTION_FILE, PACKAGING, set_times
 
+VENDORS = ("Debian", "Ubuntu")
 _SCRIPTS = ("preinst", "postinst", "postrm")
 _DESCRIPTION = """\
 transactional storage engine for MySQL, beside InnoDB
@@ -18,16 +19,18 @@ transactional storage engine for MySQL, beside InnoDB
  versions of rows in undo streams, and index entries with versions of their
  own, so that reads of an index alone never visit the row.
  .
- This package has the plugin for exactly MySQL @SERVER@, an option file that
- loads it, views for operators (rowan_sys), the backup programs
- and a program that measures durable writes."""
+ This package has the plugin for exactly MySQL
+ @SERVER@,
+ an option file that loads it, views for operators (rowan_sys), the backup
+ programs and a program that measures durable writes."""
 
 
 def build_deb(product, folder, target):
     """Adds control files to the folder; returns the package's path in the folder `target`."""
-    if product.vendor != "Debian":
+    if product.vendor not in VENDORS:
         raise UserError(f"the server is {product.server} of {product.vendor}: a package can name "
-                        "only Debian's mysql-server-core; for others there is the tarball")
+                        f"only the mysql-server-core of {' or '.join(VENDORS)}; for others there "
+                        "is the tarball")
     architecture = _run(["dpkg", "--print-architecture"]).strip()
     _changelog(product, folder)
     overrides = folder / "usr/share/lintian/overrides" / product.name
