@@ -16,7 +16,6 @@ from rowantools.paths import UserError
 _DEBIAN = ["mydumper", "percona-toolkit", "mysqltuner", "prometheus", "prometheus-mysqld-exporter",
            "perl"]
 _GH_OST = "v1.1.8"
-_GO_TPC = "v1.0.7"
 _BINLOG_READER = "mysql-replication==1.0.17"
 _NODE_MODULES = ["sequelize@6.37.8", "typeorm@1.1.1", "mysql2@3.24.6", "reflect-metadata@0.2.2"]
 
@@ -79,12 +78,6 @@ def gh_ost():
     """Its path: built from the module's sources."""
     return or_skip(lambda: once("gh-ost", lambda folder: go_programs(
         folder, "github.com/github/gh-ost", _GH_OST, ["go/cmd/gh-ost"]))) / "gh-ost"
-
-
-def go_tpc():
-    """Its path: built from the module's sources."""
-    return or_skip(lambda: once("go-tpc", lambda folder: go_programs(
-        folder, "github.com/pingcap/go-tpc", _GO_TPC, ["cmd/go-tpc"]))) / "go-tpc"
 
 
 def binlog_reader():
