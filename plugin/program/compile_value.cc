@@ -103,11 +103,14 @@ Value CompileArithmetic(Item_func* item, Operation operation, BatchPlan* plan,
   return plan->AddNode(std::move(node));
 }
 
-Value CompileDatePart(Item_func* item, DatePart part, BatchPlan* plan, const char** reason) {
-  const Value date = plan->AddValue(item->arguments()[0], reason);
-  if (!date.has_value()) return std::nullopt;
-  std::unique_ptr<ValueNode> node = MakeDatePart(*date, plan->TypeOf(*date), part);
-  *reason = "part of other than a date";
+/// A function of one value: `make` of the value and its type, null where it has no such type.
+template <typename Make>
+Value CompileFunctionOf(Item* argument, Make make, const char* refusal, BatchPlan* plan,
+                        const char** reason) {
+  const Value value = plan->AddValue(argument, reason);
+  if (!value.has_value()) return std::nullopt;
+  std::unique_ptr<ValueNode> node = make(*value, plan->TypeOf(*value));
+  *reason = refusal;
   if (node == nullptr) return std::nullopt;
   return plan->AddNode(std::move(node));
 }
@@ -136,15 +139,6 @@ std::optional<LengthUnit> LengthUnitOf(const Item_func* item) {
   return std::nullopt;
 }
 
-Value CompileTextLength(Item_func* item, LengthUnit unit, BatchPlan* plan, const char** reason) {
-  const Value text = plan->AddValue(item->arguments()[0], reason);
-  if (!text.has_value()) return std::nullopt;
-  std::unique_ptr<ValueNode> node = MakeTextLength(*text, plan->TypeOf(*text), unit);
-  *reason = "length of other than a text";
-  if (node == nullptr) return std::nullopt;
-  return plan->AddNode(std::move(node));
-}
-
 }  // namespace
 
 Value CompileValue(Item* item, BatchPlan* plan, const char** reason) {
@@ -163,10 +157,18 @@ Value CompileValue(Item* item, BatchPlan* plan, const char** reason) {
     return CompileArithmetic(function, Operation::kSubtract, plan, reason);
   }
   if (const auto part = DatePartOf(function); part.has_value()) {
-    return CompileDatePart(function, *part, plan, reason);
+    const auto make = [&](ValueId date, const ValueType& type) {
+      return MakeDatePart(date, type, *part);
+    };
+    return CompileFunctionOf(function->arguments()[0], make, "part of other than a date", plan,
+                             reason);
   }
   if (const auto unit = LengthUnitOf(function); unit.has_value()) {
-    return CompileTextLength(function, *unit, plan, reason);
+    const auto make = [&](ValueId text, const ValueType& type) {
+      return MakeTextLength(text, type, *unit);
+    };
+    return CompileFunctionOf(function->arguments()[0], make, "length of other than a text", plan,
+                             reason);
   }
   return std::nullopt;
 }
