@@ -281,6 +281,80 @@ def test_beside_innodb_tables(t):
     print(f"{transactions} transactions, {rows} rows compared")
 
 
+def _backup_of(t, source, client, tables):
+    """Makes InnoDB tables. Returns a function that starts a backup, and one that waits until this
+    waits for the writers of a table."""
+    for table in tables:
+        client.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY) ENGINE=InnoDB")
+    observer = t.client(source)
+
+    def await_wait(table):
+        t.wait_for(lambda: observer.value(
+            "SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE lock_status = 'PENDING' "
+            f"AND lock_type = 'SHARED_READ_ONLY' AND object_name = '{table}'"),
+            f"the backup waits for {table}")
+
+    def begin():
+        return subprocess.Popen(
+            [str(ROOT / "scripts" / "backup"), str(source.folder / "backup"), "--socket",
+             str(source.socket)], stderr=subprocess.PIPE, text=True)
+    return begin, await_wait
+
+
+def test_a_transaction_goes_on_to_other_innodb_tables(t):
+    """What it has written is locked first, whatever else there is."""
+    source, client = _source(t)
+    tables = [f"beside{number}" for number in range(5)]
+    begin, await_wait = _backup_of(t, source, client, tables)
+    client.execute("BEGIN")
+    client.execute("INSERT INTO beside2 VALUES (1)")
+    running = begin()
+    await_wait("beside2")
+    for table in tables:
+        client.execute(f"INSERT INTO {table} VALUES (2)")
+    client.execute("COMMIT")
+    said = running.communicate(timeout=900)[1]
+    t.equal(running.returncode, 0, said)
+    restored = t.client(_restore(t, source.folder / "backup"))
+    t.equal([restored.value(f"SELECT COUNT(*) FROM `{t.database}`.{table}") for table in tables],
+            [1, 1, 2, 1, 1])
+
+
+def test_a_transaction_that_ends_after_what_the_backup_holds_up(t):
+    """It commits only when another session has written a table that is locked already, and so has
+    it itself: the backup gives way, and nobody fails."""
+    source, client = _source(t)
+    begin, await_wait = _backup_of(t, source, client, ("first", "later"))
+    coordinated, coordinator = t.client(source), t.client(source)
+    client.execute("BEGIN")
+    client.execute("INSERT INTO first VALUES (1)")
+    running = begin()
+    await_wait("first")
+    coordinated.execute("BEGIN")
+    coordinated.execute("INSERT INTO later VALUES (1)")
+    client.execute("COMMIT")
+    await_wait("later")
+    coordinated.execute("INSERT INTO first VALUES (2)")
+    coordinator.execute("INSERT INTO first VALUES (3)")
+    coordinated.execute("COMMIT")
+    said = running.communicate(timeout=900)[1]
+    t.equal(running.returncode, 0, said)
+    restored = t.client(_restore(t, source.folder / "backup"))
+    t.equal([restored.value(f"SELECT COUNT(*) FROM `{t.database}`.{table}")
+             for table in ("first", "later")], [3, 1])
+
+
+def test_a_transaction_that_stays_open(t):
+    source, client = _source(t)
+    client.execute("CREATE TABLE beside (id INT PRIMARY KEY) ENGINE=InnoDB")
+    client.execute("BEGIN")
+    client.execute("INSERT INTO beside VALUES (1)")
+    target = source.folder / "nothing"
+    said = _refused(t, target, "--socket", source.socket, "--lock-timeout", "1")
+    t.true(f"beside is written by connection {client.connection_id}\n" in said, said)
+    t.true(not target.exists(), "what failed leaves nothing")
+
+
 def test_who_may_not_and_what_is_refused(t):
     source, client = _source(t)
     client.execute("CREATE TABLE x (id INT PRIMARY KEY)")

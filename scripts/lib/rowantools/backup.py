@@ -18,6 +18,7 @@ from pathlib import Path
 
 from .backup_apply import apply_increment, base_folder, cloned, left_out, verify
 from .backup_files import write_sums
+from .backup_locks import TableLocks
 from .binlog_xa import ended_xa
 from .client import Client, ConnectionLost, MysqlError
 from .paths import UserError, run_main
@@ -98,22 +99,19 @@ class Backup:
         tables = main.query(
             "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'InnoDB'"
             f" AND table_type = 'BASE TABLE' AND table_schema NOT IN ({_SYSTEM_SCHEMAS})")
-        tables = [f"{_quoted(schema)}.{_quoted(table)}" for schema, table in tables]
-        held = self._connect() if tables else None
-        begin = time.monotonic()
+        locks = TableLocks(self._connect, main, tables)
+        tries = 0
         try:
-            if held:
-                with Step(f"locking {len(tables)} InnoDB tables against writes"):
-                    self._limit_waits(held)
-                    held.execute("LOCK TABLES " + ", ".join(f"{name} READ" for name in tables))
+            if tables:
+                with Step(f"locking {len(tables)} InnoDB tables against writes") as step:
+                    tries = locks.take(self._options.lock_timeout, step)
             begin = time.monotonic()
             with Step("copying InnoDB (CLONE LOCAL)"):
                 main.execute(f"CLONE LOCAL DATA DIRECTORY = '{self.target / 'data'}'")
             self._note_position(main)
         finally:
-            if held:
-                held.close()
-        self.facts["innodb_tables_locked"] = len(tables)
+            locks.close()
+        self.facts["innodb_tables_locked"], self.facts["innodb_lock_tries"] = len(tables), tries
         self.facts["innodb_locked_seconds"] = round(time.monotonic() - begin, 2) if tables else 0
 
     def _note_position(self, main):
@@ -325,10 +323,6 @@ class _Watch:
                 return
 
 
-def _quoted(name):
-    return "`" + str(name).replace("`", "``") + "`"
-
-
 def _megabytes(folder):
     files = (path for path in folder.rglob("*") if path.is_file())
     return sum(path.stat().st_blocks * 512 for path in files) / (1 << 20)
@@ -364,8 +358,9 @@ def parse(arguments=None):
                              "on today's data, not against the loss of a disk")
     parser.add_argument("--rate", type=float, default=0, metavar="MIB",
                         help="read at most so many MiB of tablespaces a second (default: no limit)")
-    parser.add_argument("--lock-timeout", type=int, default=60, metavar="S",
-                        help="seconds to wait for DDL and writers of InnoDB tables (default 60)")
+    parser.add_argument("--lock-timeout", type=int, default=600, metavar="S",
+                        help="seconds to wait for DDL, and again for transactions that write "
+                             "InnoDB tables (default 600)")
     options = parser.parse_args(arguments)
     if options.apply and options.verify:
         parser.error("--apply or --verify, one after the other")

@@ -16,8 +16,8 @@ PLUGIN = "usr/lib/mysql/plugin/ha_rowan.so"
 PROGRAMS = {"rowan-bench": BUILD / "bench" / "rowan-bench",
             "rowan-backup": BUILD / "tools" / "rowan-backup"}
 # What of the scripts the backup of a running server is made of.
-_BACKUP_MODULES = ("__init__", "backup", "backup_apply", "backup_files", "binlog_xa", "client",
-                   "paths", "progress")
+_BACKUP_MODULES = ("__init__", "backup", "backup_apply", "backup_files", "backup_locks",
+                   "binlog_xa", "client", "paths", "progress")
 _DOCUMENTS = ("README.md", "docs")
 
 
