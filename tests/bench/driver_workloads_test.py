@@ -226,6 +226,18 @@ def test_instructions_of_a_query_are_counted():
                 raise Failure(one)
 
 
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_misses_of_caches_are_counted():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "instructions", "--caches", "--tests", "point-query", "--rows",
+                             "500", "--events", "20",
+                             wanted=("instructions", "i1_misses", "d1_misses"))
+        for one in document["runs"]:
+            found = one["metrics"]
+            if not found["l2_misses"] < found["d1_misses"] < found["instructions"] / 5:
+                raise Failure(one)
+
+
 def test_without_valgrind_it_is_said_what_to_install():
     with tempfile.TemporaryDirectory() as folder:
         output = run(folder, "instructions", status=1, PATH=folder)

@@ -15,6 +15,10 @@ _FUNCTION = "dispatch_command*"
 _CONTROL_LIMIT_S = 120
 _CALLERS_MAX = 48    # of a stack: statements of mysqld are some 40 deep
 # User threads that spin while the log is written would count for as long as valgrind lets them.
+# Simulated: first-level caches and, as valgrind's last level, a core's own second level.
+_CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64")
+_MISSES = {"i1_misses": ("I1mr",), "d1_misses": ("D1mr", "D1mw"),
+           "l2_misses": ("ILmr", "DLmr", "DLmw")}
 _OPTIONS = ("--innodb-log-spin-cpu-abs-lwm=4294967295", "--loose-rowan-log-sync-method=fdatasync")
 
 
@@ -27,23 +31,25 @@ def prepare(options):
     options.server_option = options.server_option + [f"mysql:{option}" for option in _OPTIONS]
 
 
-def _launcher(folder, callers):
+def _launcher(folder, callers, *more):
     """The words before a server's command line. Counts and valgrind's log come into `folder`."""
     return ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--toggle-collect={_FUNCTION}",
             "--fair-sched=try", f"--separate-callers={callers}",
-            f"--callgrind-out-file={folder / 'counts'}", f"--log-file={folder / 'valgrind.log'}"]
+            f"--callgrind-out-file={folder / 'counts'}", f"--log-file={folder / 'valgrind.log'}",
+            *more]
 
 
 class Counter:
     """Counts of the private server of a session, which is made before that starts; of each stack
-    (`stacks`, after count) rather than function `with_callers`. For one thread."""
+    (`stacks`, after count) rather than function `with_callers`; of misses of caches (`misses`, by
+    metric), with a cache simulated, `with_caches`. For one thread."""
 
-    def __init__(self, session, with_callers=False):
+    def __init__(self, session, with_callers=False, with_caches=False):
         self._session, self._folder = session, session.folder / "counts"
         self._folder.mkdir()
         session.request.conditions.launcher = _launcher(
-            self._folder, _CALLERS_MAX if with_callers else 0)
-        self.stacks = {}
+            self._folder, _CALLERS_MAX if with_callers else 0, *(_CACHES if with_caches else ()))
+        self.stacks, self.misses = {}, {}
 
     def switch_on(self):
         """From here on the server is slow; until then nothing is counted."""
@@ -60,12 +66,14 @@ class Counter:
             raise UserError(f"callgrind left {len(new)} counts instead of one, see "
                             f"{self._folder / 'valgrind.log'}")
         text = new[0].read_text(errors="replace")
-        found = re.search(r"^totals: (\d+)", text, re.MULTILINE)
-        if not found:
+        totals = _totals(text)
+        if not totals:
             raise UserError(f"{new[0].name} of callgrind has no totals")
         new[0].unlink()
         self.stacks = folded(text)
-        return answer, int(found.group(1))
+        self.misses = {metric: sum(totals[event] for event in events)
+                       for metric, events in _MISSES.items() if events[0] in totals}
+        return answer, totals["Ir"]
 
     def _dumps(self):
         return self._folder.glob("counts.*")
@@ -78,6 +86,18 @@ class Counter:
         if result.returncode or "OK" not in result.stdout:
             raise UserError(f"callgrind_control {option} does not reach the server: "
                             + (result.stderr or result.stdout).strip()[-200:])
+
+
+def _totals(text):
+    """{event: how often} of a dump; empty where it has none."""
+    events, totals = (re.search(rf"^{word}: (.*)", text, re.MULTILINE)
+                      for word in ("events", "totals"))
+    if not events or not totals:
+        return {}
+    # Trailing zeros are left out.
+    counts = [int(count) for count in totals.group(1).split()]
+    names = events.group(1).split()
+    return dict(zip(names, counts + [0] * (len(names) - len(counts))))
 
 
 def folded(text):

@@ -172,7 +172,8 @@ COMMANDS = (
     Command("instructions", "instructions a query of the microbenchmarks, counted by valgrind: "
             "exact where rates are noise", "instruction_counts.InstructionCounts", 3, (
                 _tests("ten of single statements"), _rows(10_000),
-                _option("--events", number, 50, "counted in each run"))),
+                _option("--events", number, 50, "counted in each run"),
+                _flag("--caches", "misses of simulated caches, too: twice as slow"))),
     Command("ledger", "the bytes written an operation by cause: redo, padding, doublewrite, pages, "
             "binlog", "ledger_command.LedgerCommand", 3, (
                 _option("--tests", test_names, ["update-index", "update-nonindex", "insert"],

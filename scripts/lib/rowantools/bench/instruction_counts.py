@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/bench instructions: instructions a query, counted by callgrind for a fixed number of
-events of the microbenchmarks. Each figure is the difference of a long and a short run, so that
-connecting and preparing do not count."""
+events of the microbenchmarks; with --caches misses of simulated caches, too. Each figure is the
+difference of a long and a short run, so that connecting and preparing do not count."""
 from functools import partial
 
 from . import callgrind, micro_tables
@@ -14,8 +14,8 @@ _RUN_S = 3             # for the plan
 
 
 class InstructionCounts(Workload):
-    """`options`: rows, events, tests (names)."""
-    columns = ("instructions",)
+    """`options`: rows, events, tests (names), caches."""
+    columns = ("instructions", "i1_misses", "d1_misses", "l2_misses")
 
     def __init__(self, session, options):
         super().__init__(session, options)
@@ -29,7 +29,7 @@ class InstructionCounts(Workload):
 
     def check(self):
         require_private(self.session.targets, "instructions")
-        self._counter = callgrind.Counter(self.session)
+        self._counter = callgrind.Counter(self.session, with_caches=self.options.caches)
 
     def groups(self):
         return GROUPS
@@ -59,9 +59,11 @@ class InstructionCounts(Workload):
         first = self._count(test, target, FIRST_EVENTS, 2 * number)
         second = self._count(test, target, FIRST_EVENTS + self.options.events, 2 * number + 1)
         queries = second[0].queries - first[0].queries
-        return {"metrics": {"instructions": (second[1] - first[1]) / queries}}
+        return {"metrics": {metric: (count - first[1][metric]) / queries
+                            for metric, count in second[1].items()}}
 
     def _count(self, test, target, events, seed):
         load = micro_tables.load(target, test.kind, self.options.rows, range=test.rows,
                                  events=events, time=0, rand_seed=seed)
-        return self._counter.count(load.run)
+        report, instructions = self._counter.count(load.run)
+        return report, {"instructions": instructions, **self._counter.misses}
