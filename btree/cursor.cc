@@ -145,6 +145,7 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
   }
   leaf_.Release();
   const PageNumber leaf_before = leaf_page_;
+  descent_.ReadLeavesAsScan(HintForNext() == FixHint::kScan);
   Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
   if (!status.ok()) return status;
@@ -212,7 +213,7 @@ Status Cursor::StepToRight() {
     if (!prepared.ok()) return prepared;
   }
   // The link is right as long as this leaf is held.
-  Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, HintForRight());
+  Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, HintForNext());
   if (HasDetour(next.status())) return DetourToRight(bound_);
   if (!next.ok()) {
     AtEnd().Ignore();
@@ -246,7 +247,7 @@ Status Cursor::PrepareRight(PageId page, bool is_absent) {
   leaf_.Release();
   if (lists) leaves_ahead_.List(*tree_);
   if (is_absent) {
-    const bool is_scan = HintForRight() == FixHint::kScan;
+    const bool is_scan = HintForNext() == FixHint::kScan;
     static_cast<void>(tree_->pool()->Fix(
         page, LatchMode::kShared, is_scan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
   }
@@ -255,7 +256,7 @@ Status Cursor::PrepareRight(PageId page, bool is_absent) {
   return Status(Code::kRestart);
 }
 
-FixHint Cursor::HintForRight() const {
+FixHint Cursor::HintForNext() const {
   return leaves_walked_ < kLeavesOfAShortWalk ? hint_ : FixHint::kScan;
 }
 
@@ -283,6 +284,7 @@ Status Cursor::StepToLeft() {
     leaf_.Release();
     if (leaves_ahead_.Ask(*tree_, Direction::kBackward, bound_)) leaves_ahead_.List(*tree_);
   }
+  ++leaves_walked_;
   return DescendBefore(Aim::kBefore, bound_);
 }
 
@@ -299,6 +301,7 @@ Status Cursor::DescendBefore(Aim aim, Bytes key) {
   leaf_.Release();
   key_valid_ = false;
   descent_.TrackLowerBound(&lower_);
+  descent_.ReadLeavesAsScan(HintForNext() == FixHint::kScan);
   Status status;
   for (;;) {
     const DescentTarget target{aim, key};

@@ -152,11 +152,12 @@ class Cursor {
     leaves_walked_ = 0;
     walked_from_ = kNoPage;
     leaves_ahead_.Restart();
+    descent_.ReadLeavesAsScan(hint_ == FixHint::kScan);
   }
   Status StepToRight();
   Status StepToLeft();
   Status PrepareRight(PageId page, bool is_absent);
-  [[nodiscard]] FixHint HintForRight() const;
+  [[nodiscard]] FixHint HintForNext() const;
   Status DescendBefore(Aim aim, Bytes key);
   /// SlotHere of the latched leaf, or of its right neighbour if that is likely; kNotFound: neither,
   /// and nothing is latched.
@@ -190,7 +191,7 @@ class Cursor {
   PageNumber leaf_page_{0};
   KnownLeaf known_leaf_;
   uint16_t slot_ = 0;
-  uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
+  uint32_t leaves_walked_ = 0;  ///< in one direction
   PageNumber walked_from_;      ///< the leaf before, of a walk to the right
   LeavesAhead leaves_ahead_;
   bool to_neighbour_ = false;  ///< the last seek that left its leaf went to the right neighbour

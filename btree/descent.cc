@@ -253,7 +253,7 @@ Status Descent::StepDown(const DescentTarget& target, Step* step) {
 Status Descent::LatchLeaf(const Step& parent, LatchMode mode, PageGuard* leaf) {
   BufferPool* pool = tree_->pool();
   const PageId id = Id(parent.choice.child);
-  Result<PageGuard> guard = pool->Fix(id, mode, FixHint::kSpeculative);
+  Result<PageGuard> guard = pool->Fix(id, mode, leaf_hint_);
   if (!parent.page.Validate()) return Status(Code::kRestart);
   if (!guard.ok()) return guard.status().Is(Code::kCorrupt) ? Unreadable(id) : guard.status();
   if (!IsLeafOf({guard->page(), pool->page_size_bytes()}, tree_->index())) {

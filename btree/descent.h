@@ -95,6 +95,10 @@ class Descent {
   /// TrackLowerBound, the bound is the parent's. kNotFound: the root is a leaf.
   Status ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
 
+  /// How leaves are latched from here on: as a scan, or not (FixHint).
+  void ReadLeavesAsScan(bool is_scan) {
+    leaf_hint_ = is_scan ? FixHint::kSpeculativeScan : FixHint::kSpeculative;
+  }
   /// Records the lower bound of the leaf that ToLeaf reaches. Call before ToLeaf.
   void TrackLowerBound(std::vector<std::byte>* lower) { lower_ = lower; }
   /// After ToLeaf with TrackLowerBound: false if the leaf is the first one.
@@ -138,6 +142,7 @@ class Descent {
 
   const Tree* tree_;
   Ancestors* ancestors_ = nullptr;
+  FixHint leaf_hint_ = FixHint::kSpeculative;
   Way way_ = Way::kDescended;
   std::vector<std::byte>* lower_ = nullptr;
   bool has_lower_ = false;

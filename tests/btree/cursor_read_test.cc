@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A walk to the right over leaves that are not in the pool.
+// Walks over leaves that are not in the pool.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -116,27 +116,44 @@ TEST_F(CursorReadTest, WritersOfALeafDoNotWaitForTheReadOfItsNeighbour) {
   }
 }
 
-TEST_F(CursorReadTest, ALongWalkLeavesInThePoolWhatOthersUse) {
-  Restart();
-  std::vector<PageId> used;
-  uint64_t missing = 0;
-  const auto use = [&] {
-    for (const PageId page : used) {
-      missing += storage_.pool().IsResident(page) ? 0 : 1;
-      EXPECT_TRUE(storage_.pool().Fix(page, LatchMode::kShared).ok());
-    }
-  };
-  Cursor cursor(tree_.get());
-  Status status = cursor.SeekFirst();
-  for (uint32_t leaves = 0; status.ok(); ++leaves) {
-    if (leaves < kPoolPages / 10) used.push_back({kFirstTableSpace, cursor.leaf()});
-    cursor.MoveTo(static_cast<uint16_t>(cursor.leaf_entries() - 1));
-    cursor.Unlatch();
-    if (leaves < kPoolPages || leaves % kPoolPages == 0) use();
-    status = cursor.Next();
+enum class Walk { kForward, kBackward, kForwardLookingAgain };
+
+/// From an entry to the next leaf in the walk's direction.
+Status ToNextLeaf(Walk walk, Cursor* cursor) {
+  const bool forward = walk != Walk::kBackward;
+  cursor->MoveTo(forward ? static_cast<uint16_t>(cursor->leaf_entries() - 1) : uint16_t{0});
+  const std::string last(AsText(cursor->key()));
+  cursor->Unlatch();
+  Status status = cursor->Step(forward ? Direction::kForward : Direction::kBackward);
+  if (status.ok() && walk == Walk::kForwardLookingAgain) {
+    // As who locks the gap between the leaves.
+    cursor->Unlatch();
+    status = cursor->SeekAtLeast(AsBytes(last + '\0'));
   }
-  EXPECT_TRUE(status.Is(Code::kEndOfRange));
-  EXPECT_EQ(missing, 0u);
+  return status;
+}
+
+TEST_F(CursorReadTest, ALongWalkLeavesInThePoolWhatOthersUse) {
+  for (const Walk walk : {Walk::kForward, Walk::kBackward, Walk::kForwardLookingAgain}) {
+    Restart();
+    std::vector<PageId> used;
+    uint64_t missing = 0;
+    const auto use = [&] {
+      for (const PageId page : used) {
+        missing += storage_.pool().IsResident(page) ? 0 : 1;
+        EXPECT_TRUE(storage_.pool().Fix(page, LatchMode::kShared).ok());
+      }
+    };
+    Cursor cursor(tree_.get());
+    Status status = walk == Walk::kBackward ? cursor.SeekLast() : cursor.SeekFirst();
+    for (uint32_t leaves = 0; status.ok(); ++leaves) {
+      if (leaves < kPoolPages / 10) used.push_back({kFirstTableSpace, cursor.leaf()});
+      if (leaves < kPoolPages || leaves % kPoolPages == 0) use();
+      status = ToNextLeaf(walk, &cursor);
+    }
+    EXPECT_TRUE(status.Is(Code::kEndOfRange));
+    EXPECT_EQ(missing, 0u) << static_cast<int>(walk);
+  }
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ def test_the_optimised_plugin_works_and_writes_no_profile():
         client.execute("INSERT INTO d.t WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 "
                        "FROM n WHERE i < 1000) SELECT i, i % 10 FROM n")
         require_equal(client.execute("SELECT SUM(id), COUNT(DISTINCT k) FROM d.t WHERE k < 5").rows,
-                      [("249500", "5")])
+                      [("249500", 5)])
         require_equal(client.execute("CHECK TABLE d.t").rows[0][3], "OK")
     finally:
         server.destroy()
