@@ -4,6 +4,7 @@
 #include "plugin/server/log_sink.h"
 
 #define LOG_COMPONENT_TAG "rowan"
+#undef LOG_SUBSYSTEM_TAG  // the server's own, where another of its headers has come before
 #define LOG_SUBSYSTEM_TAG "Rowan"
 
 #include "mysql/components/services/log_builtins.h"

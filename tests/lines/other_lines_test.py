@@ -1,40 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The other lines of MySQL servers: the plugin is built for each and passes some of the tests
-through a server; all of them: scripts/test --mysql 8.4. Long: a server is fetched, and a second
-build made."""
+"""The other line of MySQL servers: the plugin compiles for it over the same libraries, and passes
+some of the tests through a server; all of them: scripts/test --mysql 8.4."""
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+from rowantools.build import build
 from rowantools.line_tests import require_equal
 from rowantools.mysql_tree import PREFIX_VARIABLE, SOURCE_VARIABLE, MysqlTree, find_tree
 from rowantools.paths import BUILD, MYSQL, PLUGIN_LIBRARY, ROOT
 from rowantools.server import Server
 
-pytestmark = pytest.mark.skipif(os.environ.get("ROWAN_TEST_LONG") != "1",
-                                reason="a server and a build: ask for it with --long")
+_LINE = "8.4"
+_FOLDER = BUILD / "lines-tests"
 
 
-@pytest.mark.parametrize("line", ["8.4"])
-def test_the_line_is_built_and_works(line):
+def _run(*command, **variables):
     environment = {name: value for name, value in os.environ.items()
-                   if name not in (PREFIX_VARIABLE, SOURCE_VARIABLE, "ROWAN_TEST_LONG")}
-    result = subprocess.run([str(ROOT / "scripts/test"), "--mysql", line, "--filter",
-                             "mysqld/basic*"], env=environment, capture_output=True, text=True)
-    require_equal(result.returncode, 0, result.stdout[-3000:] + result.stderr)
-    passed = result.stdout.strip().splitlines()[-1]
-    require_equal(passed.endswith(", 0 failed") and not passed.startswith("0 "), True, passed)
+                   if name not in (PREFIX_VARIABLE, SOURCE_VARIABLE)}
+    result = subprocess.run(command, env={**environment, "ROWAN_MYSQL_LINE": _LINE, **variables},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return result.returncode, result.stdout
 
 
-def test_a_server_of_8_4_becomes_one_of_9_7():
-    """After test_the_line_is_built_and_works. The server upgrades its dictionary, Rowan nothing."""
-    home = MYSQL / "8.4"
-    old = MysqlTree(home / "prefix", home / "source")
-    folder = BUILD / "lines-tests" / "upgraded"
+@pytest.fixture(scope="module")
+def plugin():
+    status, output = _run(str(ROOT / "scripts/setup"), "--quiet")
+    if status and "fetching MySQL packages" in output:
+        pytest.skip(output)
+    require_equal(status, 0, output)
+    build(BUILD, targets=[f"ha_rowan_{_LINE}"], name=f"building the plugin for {_LINE}")
+    return BUILD / f"plugin-{_LINE}" / PLUGIN_LIBRARY
+
+
+def test_the_plugin_is_built_and_works(plugin):
+    tests = sorted(map(str, (ROOT / "tests/mysqld").glob("basic*_test.py")))
+    status, output = _run(sys.executable, "-m", "pytest", "-q", *tests, ROWAN_PLUGIN=str(plugin),
+                          ROWAN_BUILD_DIR=str(_FOLDER))
+    require_equal((status, " passed" in output), (0, True), output[-3000:])
+
+
+def test_a_server_of_8_4_becomes_one_of_9_7(plugin):
+    """The server upgrades its dictionary, Rowan nothing."""
+    home = MYSQL / _LINE
+    folder = _FOLDER / "upgraded"
     shutil.rmtree(folder, ignore_errors=True)
-    server = Server(folder, tree=old, plugin=ROOT / "build-8.4" / "plugin" / PLUGIN_LIBRARY)
+    server = Server(folder, tree=MysqlTree(home / "prefix", home / "source"), plugin=plugin)
     try:
         server.start()
         with server.client() as client:

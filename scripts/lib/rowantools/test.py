@@ -76,7 +76,7 @@ class TestRun:
             self._python_programs("package", "package", self._server_environment(tree),
                                   _CHECK_LIMIT_S)
             self._ecosystem(tree)
-            self._lines()
+            self._lines(tree)
         else:
             self._not_run.append("what does not depend on the server: scripts/test")
         self._mysqld(tree)
@@ -158,12 +158,10 @@ class TestRun:
         self._python_programs("ecosystem", "ecosystem", self._server_environment(tree),
                               _MYSQLD_LIMIT_S, slots=1)
 
-    def _lines(self):
-        """Builds the plugin for the other lines of servers."""
-        if not self._options.long:
-            self._not_run.append("other lines of servers, ask for them with --mysql or --long")
-            return
-        self._python_programs("lines", "lines", self._common, _MYSQLD_LIMIT_S, slots=cores())
+    def _lines(self, tree):
+        """Builds the plugin for the other line of servers, with all cores."""
+        self._python_programs("lines", "lines", self._server_environment(tree), _MYSQLD_LIMIT_S,
+                              slots=cores())
 
     def _python_programs(self, suite, folder, environment, limit_s, slots=2):
         self._add(Program(suite, path.stem, [str(path)], "pytest", environment,
