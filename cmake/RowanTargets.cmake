@@ -11,6 +11,11 @@ add_compile_definitions(_GNU_SOURCE)
 set(ROWAN_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-msse4.2)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Not `rep movs` and `rep stos`: it takes dozens of cycles before they do anything, libc's functions a few.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mmemcpy-strategy=unrolled_loop:16:noalign,libcall:-1:noalign>
+                        $<$<COMPILE_LANGUAGE:CXX>:-mmemset-strategy=unrolled_loop:64:noalign,libcall:-1:noalign>)
+  endif()
 endif()
 add_compile_options(-fno-omit-frame-pointer)
 # A build is mostly debug information: compressed, and archives that point at their objects instead of
