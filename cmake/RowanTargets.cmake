@@ -58,7 +58,8 @@ if(ROWAN_LTO)
 endif()
 
 # Headers, the server's above all, cost far more to parse than our sources: eight of these share one parse.
-# Hence names in anonymous namespaces are unique within a library.
+# Hence names in anonymous namespaces are unique within a library; a test that uses another one's names has a
+# namespace of its own around them, rowan::<its file>.
 function(rowan_compile_in_batches target)
   if(ROWAN_BATCHES)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
@@ -99,5 +100,6 @@ function(rowan_test folder)
     target_precompile_headers(rowan_${folder}_test PRIVATE <gtest/gtest.h> <algorithm> <functional> <map>
                               <memory> <random> <string> <thread> <vector>)
   endif()
+  rowan_compile_in_batches(rowan_${folder}_test)
   add_test(NAME rowan_${folder}_test COMMAND rowan_${folder}_test)
 endfunction()

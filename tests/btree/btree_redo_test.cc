@@ -14,7 +14,7 @@
 #include "tests/support/test_settings.h"
 #include "wal/redo.h"
 
-namespace rowan {
+namespace rowan::btree_redo_test {
 namespace {
 
 const PageId kId{SpaceId(16), PageNumber(7)};
@@ -229,4 +229,4 @@ TEST_F(BtreeRedoTest, APageWithImpossibleSizesIsRefused) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::btree_redo_test

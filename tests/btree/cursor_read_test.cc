@@ -16,7 +16,7 @@
 #include "tests/storage/storage_fixture.h"
 #include "tests/support/fault_file_system.h"
 
-namespace rowan {
+namespace rowan::cursor_read_test {
 namespace {
 
 constexpr uint32_t kPoolPages = 64;
@@ -157,4 +157,4 @@ TEST_F(CursorReadTest, ALongWalkLeavesInThePoolWhatOthersUse) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::cursor_read_test

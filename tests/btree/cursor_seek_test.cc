@@ -17,7 +17,7 @@
 #include "btree/node_split.h"
 #include "tests/btree/tree_fixture.h"
 
-namespace rowan {
+namespace rowan::cursor_seek_test {
 namespace {
 
 std::string KeyOf(uint32_t group, uint32_t member) {
@@ -287,4 +287,4 @@ TEST(CursorSeekTest, RememberedPagesThatSplitMergeAndAreFreedMisleadNobody) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::cursor_seek_test

@@ -16,7 +16,7 @@
 #include "tests/btree/tree_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::descent_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -326,4 +326,4 @@ TEST_F(DescentTest, APageThatIsNotWhatItsParentSaysIsReportedByNumber) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::descent_test

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "tests/btree/tree_fixture.h"
 
-namespace rowan {
+namespace rowan::entry_place_test {
 namespace {
 
 std::string KeyOf(uint32_t number) {
@@ -112,4 +112,4 @@ TEST_F(EntryPlaceTest, ACursorHasAPlaceOnlyOnAnEntryThatItLeft) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_place_test

@@ -14,7 +14,7 @@
 #include "btree/node_check.h"
 #include "btree/node_search.h"
 
-namespace rowan {
+namespace rowan::node_split_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -255,4 +255,4 @@ TEST(NodeSplitTest, ALeafOfThreeKeepsItsHighKeyOrDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::node_split_test

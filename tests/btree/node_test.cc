@@ -18,7 +18,7 @@
 #include "tests/btree/key_shapes.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::node_test {
 namespace {
 
 const PageId kId{SpaceId(16), PageNumber(7)};
@@ -301,4 +301,4 @@ TEST(SplitTest, AscendingInsertsLeaveTheLeftLeafFull) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::node_test

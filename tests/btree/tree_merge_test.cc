@@ -9,7 +9,7 @@
 #include "base/counters.h"
 #include "tests/btree/tree_fixture.h"
 
-namespace rowan {
+namespace rowan::tree_merge_test {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
@@ -175,4 +175,4 @@ TEST_F(TreeMergeTest, AMergedLeafIsAsNewAsTheNewerOfBoth) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::tree_merge_test

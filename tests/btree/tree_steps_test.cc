@@ -11,7 +11,7 @@
 #include "tests/btree/tree_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::tree_steps_test {
 namespace {
 
 constexpr uint32_t kOwnPages = 2;  // of the space
@@ -114,4 +114,4 @@ TEST_F(TreeStepsTest, KeysThatDoNotAscendAreRefused) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::tree_steps_test

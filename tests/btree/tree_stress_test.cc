@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "tests/btree/tree_fixture.h"
 
-namespace rowan {
+namespace rowan::tree_stress_test {
 namespace {
 
 constexpr uint64_t kKeys = 6000;
@@ -182,4 +182,4 @@ TEST(TreeStressTest, ManyThreadsInMemory) { RunStress(2048); }
 TEST(TreeStressTest, ManyThreadsWithASmallPool) { RunStress(64); }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::tree_stress_test

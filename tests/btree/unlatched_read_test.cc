@@ -17,7 +17,7 @@
 #include "btree/node_search.h"
 #include "tests/btree/tree_fixture.h"
 
-namespace rowan {
+namespace rowan::unlatched_read_test {
 namespace {
 
 std::string KeyOf(uint32_t number) {
@@ -162,4 +162,4 @@ TEST(UnlatchedReadTest, ReadersBesideWritersTrustNoMixture) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::unlatched_read_test

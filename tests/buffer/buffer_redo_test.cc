@@ -16,7 +16,7 @@
 #include "tests/support/fault_file_system.h"
 #include "wal/redo.h"
 
-namespace rowan {
+namespace rowan::buffer_redo_test {
 namespace {
 
 const PageId kId{SpaceId(16), PageNumber(7)};
@@ -135,4 +135,4 @@ TEST_F(BufferRedoTest, AnImageGivesThePageAgainAndIsNoLongerThanItsBound) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::buffer_redo_test

@@ -15,7 +15,7 @@
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
-namespace rowan {
+namespace rowan::crash_test {
 namespace {
 
 constexpr uint32_t kPages = 60;
@@ -212,4 +212,4 @@ TEST_F(Crash, AlsoWithUntornWritesInPlaceOfTheDoublewriteFile) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::crash_test

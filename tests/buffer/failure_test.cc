@@ -7,28 +7,12 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "base/logging.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
+#include "tests/support/log_capture.h"
 
 namespace rowan {
 namespace {
-
-/// Collects log messages for the life of the object.
-class LogCapture {
- public:
-  LogCapture() {
-    SetLogSink(
-        [this](LogLevel, std::string_view message) { text_ += std::string(message) + "\n"; });
-  }
-  ~LogCapture() { SetLogSink({}); }
-  [[nodiscard]] bool Has(const std::string& part) const {
-    return text_.find(part) != std::string::npos;
-  }
-
- private:
-  std::string text_;
-};
 
 std::string SpacePath(PoolFixture* fixture) { return fixture->files().PathOf(PoolFixture::kSpace); }
 

@@ -17,7 +17,7 @@
 #include "tests/support/write_ledger.h"
 #include "wal/redo.h"
 
-namespace rowan {
+namespace rowan::kept_redo_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -190,4 +190,4 @@ TEST_F(KeptRedoTest, EveryByteIsChecked) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::kept_redo_test

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace rowan {
+namespace rowan::page_header_test {
 namespace {
 
 constexpr PageId kId{SpaceId(16), PageNumber(7)};
@@ -48,4 +48,4 @@ TEST(PageHeader, VerifyTellsDamageApart) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::page_header_test

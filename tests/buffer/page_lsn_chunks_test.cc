@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace rowan {
+namespace rowan::page_lsn_chunks_test {
 namespace {
 
 constexpr SpaceId kSpace{16};
@@ -195,4 +195,4 @@ TEST_F(PageLsnChunksTest, ADroppedSpaceIsForgottenInMemoryAndAmongWhatIsKept) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::page_lsn_chunks_test

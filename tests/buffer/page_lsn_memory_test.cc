@@ -13,7 +13,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::page_lsn_memory_test {
 namespace {
 
 constexpr SpaceId kSpace{16};
@@ -151,4 +151,4 @@ TEST_F(PageLsnMemory, JournalsAreFoldedBeforeAStartNeedsMuchMemoryForThem) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::page_lsn_memory_test

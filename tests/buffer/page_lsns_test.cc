@@ -20,7 +20,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/temp_dir.h"
 
-namespace rowan {
+namespace rowan::page_lsns_test {
 namespace {
 
 constexpr SpaceId kSpace{16};
@@ -442,4 +442,4 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::page_lsns_test

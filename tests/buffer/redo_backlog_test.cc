@@ -20,7 +20,7 @@
 #include "tests/support/log_capture.h"
 #include "wal/log_source.h"
 
-namespace rowan {
+namespace rowan::redo_backlog_test {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
@@ -374,4 +374,4 @@ TEST_F(PendingPages, AreLeftAloneWhenTheLogIsDamagedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::redo_backlog_test

@@ -15,7 +15,7 @@
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
-namespace rowan {
+namespace rowan::resize_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096;
@@ -136,4 +136,4 @@ TEST(Resize, PagesOfADroppedSpaceAreFreedByNumberOrBySearch) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::resize_test

@@ -5,7 +5,7 @@
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/await.h"
 
-namespace rowan {
+namespace rowan::write_ledger_test {
 namespace {
 
 constexpr uint32_t kPages = 200;
@@ -50,4 +50,4 @@ TEST_F(WriteLedgerTest, CleanersWriteAheadOfEviction) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::write_ledger_test

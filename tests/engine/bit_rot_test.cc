@@ -13,7 +13,7 @@
 #include "tests/support/fault_tally.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::bit_rot_test {
 namespace {
 
 constexpr uint64_t kRows = 120;
@@ -202,4 +202,4 @@ TEST(BitRotTest, AfterACleanShutdown) { RunTrials(true); }
 TEST(BitRotTest, AfterACrash) { RunTrials(false); }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::bit_rot_test

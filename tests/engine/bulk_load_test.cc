@@ -12,7 +12,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 
-namespace rowan {
+namespace rowan::bulk_load_test {
 namespace {
 
 ToyRow MakeRow(uint64_t id) {
@@ -174,4 +174,4 @@ TEST_F(BulkLoadTest, AnInterruptionEndsTheBuild) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::bulk_load_test

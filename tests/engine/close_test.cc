@@ -5,7 +5,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::close_test {
 namespace {
 
 constexpr uint64_t kRows = 4000;
@@ -64,4 +64,4 @@ TEST_F(CloseTest, WithTimeIsClean) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::close_test

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kIds = 60;
 constexpr uint32_t kStatementsMax = 6;
 constexpr uint32_t kRowsPerStatementMax = 10;
-constexpr int kLooksMax = 6000;
+constexpr int kReadLooksMax = 6000;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ void CrashTemporary::ExpectRows() {
   session_->StartStatement();
   Result<ToyRows> found = Read();
   // A rollback that failed is tried again after pauses that grow.
-  for (int look = 0; look < kLooksMax && found.status().Is(Code::kBusy); ++look) {
+  for (int look = 0; look < kReadLooksMax && found.status().Is(Code::kBusy); ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     found = Read();
   }

@@ -11,7 +11,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::damage_test {
 namespace {
 
 constexpr uint64_t kRows = 300;
@@ -326,4 +326,4 @@ INSTANTIATE_TEST_SUITE_P(Engine, DamageTest, ::testing::Bool(), [](const auto& i
 });
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::damage_test

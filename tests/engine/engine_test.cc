@@ -7,7 +7,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::engine_test {
 namespace {
 
 constexpr uint64_t kRows = 500;
@@ -409,4 +409,4 @@ TEST(EngineTest, AMissingControlFileIsRefusedAndNothingIsOverwritten) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::engine_test

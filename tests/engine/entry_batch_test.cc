@@ -11,7 +11,7 @@
 #include "engine/stored_row.h"
 #include "tests/engine/engine_fixture.h"
 
-namespace rowan {
+namespace rowan::entry_batch_test {
 namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
@@ -150,4 +150,4 @@ TEST_F(EntryBatchTest, EntriesOfABatchBecomeRows) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_batch_test

@@ -8,7 +8,7 @@
 #include "base/counters.h"
 #include "tests/engine/engine_fixture.h"
 
-namespace rowan {
+namespace rowan::entry_creators_test {
 namespace {
 
 constexpr uint64_t kRowsPerTxn = 16;
@@ -79,4 +79,4 @@ TEST_F(EntryCreatorsTest, ACrashBehindThemLosesNothing) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_creators_test

@@ -15,7 +15,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::entry_search_test {
 namespace {
 
 constexpr uint32_t kIndex = 1;
@@ -350,4 +350,4 @@ TEST_F(EntrySearchTest, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_search_test

@@ -11,7 +11,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::entry_sorter_test {
 namespace {
 
 using Model = std::multimap<std::string, std::pair<std::string, uint32_t>>;
@@ -158,4 +158,4 @@ TEST_F(EntrySorterTest, AFullDiskIsReported) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_sorter_test

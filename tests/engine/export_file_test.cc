@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "tests/engine/engine_fixture.h"
 
-namespace rowan {
+namespace rowan::export_file_test {
 namespace {
 
 constexpr const char* kPath = "/rowan/t.rwx";
@@ -134,4 +134,4 @@ TEST_F(ExportFileTest, ANewerFormatIsRefused) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::export_file_test

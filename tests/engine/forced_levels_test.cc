@@ -7,7 +7,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 
-namespace rowan {
+namespace rowan::forced_levels_test {
 namespace {
 
 constexpr uint64_t kRows = 60;
@@ -123,4 +123,4 @@ TEST_F(ForcedLevelsTest, WithoutRollbackTheRowsOfLosersStayLockedAndAreNotSeen) 
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::forced_levels_test

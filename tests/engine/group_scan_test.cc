@@ -16,7 +16,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_row.h"
 
-namespace rowan {
+namespace rowan::group_scan_test {
 namespace {
 
 constexpr uint32_t kIndex = 1;  // value in 4 bytes, id in 8
@@ -273,4 +273,4 @@ TEST(GroupScanCost, SmallGroupsAreSteppedOver) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::group_scan_test

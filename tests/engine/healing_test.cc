@@ -7,7 +7,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::healing_test {
 namespace {
 
 constexpr uint64_t kRows = 400;
@@ -264,4 +264,4 @@ TEST_F(HealingTest, AShutdownWritesWhatItCanWhenATablesCounterCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::healing_test

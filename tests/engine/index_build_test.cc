@@ -13,7 +13,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
 
-namespace rowan {
+namespace rowan::index_build_test {
 namespace {
 
 constexpr uint64_t kRows = 600;
@@ -324,4 +324,4 @@ TEST_F(IndexBuildTest, ADefinitionMayGrowAndShrinkByRowsOfTheCatalog) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::index_build_test

@@ -7,7 +7,7 @@
 
 #include "tests/engine/engine_fixture.h"
 
-namespace rowan {
+namespace rowan::many_tables_test {
 namespace {
 
 constexpr uint32_t kTables = 60;
@@ -58,4 +58,4 @@ TEST(ManyTables, AreWrittenInTurnWithFewHandlesAndShortagesOfDescriptors) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::many_tables_test

@@ -17,7 +17,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
 
-namespace rowan {
+namespace rowan::parallel_build_test {
 namespace {
 
 constexpr uint64_t kRows = 3000;
@@ -271,4 +271,4 @@ TEST_P(ParallelBuildTest, ACrashLeavesNeitherPagesNorFiles) {
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelBuildTest, ::testing::Values(1u, 2u, 4u));
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::parallel_build_test

@@ -8,7 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::placed_table_test {
 namespace {
 
 constexpr char kDirectory[] = "/disk";
@@ -195,4 +195,4 @@ TEST_F(PlacedTableTest, AFileWhoseDiskIsBackBeforeItIsJudgedIsKept) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::placed_table_test

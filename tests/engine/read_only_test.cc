@@ -11,7 +11,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::read_only_test {
 namespace {
 
 constexpr uint64_t kRows = 500;
@@ -106,4 +106,4 @@ TEST_F(ReadOnlyTest, WithoutAnInstance) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::read_only_test

@@ -14,7 +14,7 @@
 #include "engine/stored_row.h"
 #include "tests/engine/engine_fixture.h"
 
-namespace rowan {
+namespace rowan::readers_beside_writers_test {
 namespace {
 
 constexpr uint64_t kIds = 600;  // rows 1 to this may exist; the odd ones always do
@@ -169,4 +169,4 @@ TEST_F(ReadersBesideWritersTest, SnapshotsSeeWholeTransactions) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::readers_beside_writers_test

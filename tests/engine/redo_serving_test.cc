@@ -12,7 +12,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::redo_serving_test {
 namespace {
 
 constexpr uint64_t kRows = 300;
@@ -379,4 +379,4 @@ TEST_F(RedoServingTest, NoReadOfTheLogThatFailsCostsATableOrARow) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::redo_serving_test

@@ -17,7 +17,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 
-namespace rowan {
+namespace rowan::rows_ahead_test {
 namespace {
 
 constexpr uint64_t kRows = 4000;
@@ -166,4 +166,4 @@ TEST_F(RowsAheadTest, AScanInMemoryAsksForNothing) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::rows_ahead_test

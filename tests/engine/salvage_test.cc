@@ -16,7 +16,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::salvage_test {
 namespace {
 
 constexpr uint64_t kRows = 2000;
@@ -195,4 +195,4 @@ TEST_F(SalvageTest, ReadsForChangesFailOnDamage) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::salvage_test

@@ -13,7 +13,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::scrubber_test {
 namespace {
 
 constexpr uint64_t kRows = 400;
@@ -171,4 +171,4 @@ TEST_F(ScrubberTest, ReadsAtTheRateThatIsSet) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::scrubber_test

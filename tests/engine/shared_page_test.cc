@@ -6,7 +6,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::shared_page_test {
 namespace {
 
 ToyRow MakeRow(uint64_t id, const std::string& blob) {
@@ -45,4 +45,4 @@ TEST(SharedPageTest, CheckNamesAPageThatTwoRowsHave) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::shared_page_test

@@ -14,7 +14,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::stale_page_test {
 namespace {
 
 constexpr uint64_t kTrials = 100;
@@ -279,4 +279,4 @@ TEST(StalePageTest, WritesLostWhileRunningThenACrash) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::stale_page_test

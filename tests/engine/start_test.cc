@@ -10,7 +10,7 @@
 #include "wal/control_file.h"
 #include "wal/log_file_header.h"
 
-namespace rowan {
+namespace rowan::start_test {
 namespace {
 
 constexpr uint64_t kRows = 2000;
@@ -239,4 +239,4 @@ TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::start_test

@@ -7,7 +7,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 
-namespace rowan {
+namespace rowan::table_figures_test {
 namespace {
 
 constexpr uint64_t kRows = 2000;
@@ -113,4 +113,4 @@ TEST(TableFiguresTest, MapsOfTablesThatNobodyHasOpenGiveTheirMemoryBack) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::table_figures_test

@@ -12,7 +12,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_conversion.h"
 
-namespace rowan {
+namespace rowan::table_rebuild_test {
 namespace {
 
 constexpr uint64_t kRows = 600;
@@ -271,4 +271,4 @@ TEST_P(TableRebuildTest, AnInterruptedOneIsNotFinished) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::table_rebuild_test

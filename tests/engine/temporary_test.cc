@@ -11,7 +11,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::temporary_test {
 namespace {
 
 ToyRow MakeRow(uint64_t id, uint32_t value) {
@@ -302,4 +302,4 @@ TEST_F(TemporaryTest, FilesAreGoneAfterACrashAndAfterAShutdown) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::temporary_test

@@ -14,7 +14,7 @@
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::undo_rot_test {
 namespace {
 
 constexpr uint64_t kRows = 200;
@@ -215,4 +215,4 @@ TEST(UndoRotTest, CommittedRowsAreThereAndOthersGoOn) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::undo_rot_test

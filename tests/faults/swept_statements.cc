@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kFreshRow = 5000;
 constexpr uint64_t kChangedRow = 33;
 
-ToyRow FirstVersion(uint64_t id) {
+ToyRow SweptRow(uint64_t id) {
   ToyRow row{static_cast<uint32_t>(id % 11), static_cast<uint32_t>(id), std::string(id % 300, 't')};
   if (id == kRowWithBlob) row.blob = std::string(60'000, 'b');
   return row;
@@ -361,7 +361,7 @@ Scene::Scene(uint64_t seed) : world(seed) {
   EXPECT_TRUE(world.Open().ok());
   table = world.CreateTable("test/swept");
   table_id = table->id();
-  rows = world.Fill(table.get(), kSweptRows, FirstVersion);
+  rows = world.Fill(table.get(), kSweptRows, SweptRow);
 }
 
 void Scene::Begin() {

@@ -15,7 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::placed_file_test {
 namespace {
 
 constexpr SpaceId kSpace{20};
@@ -254,4 +254,4 @@ TEST_F(PlacedFileTest, ACreatedFileAndItsLinkSurviveAnyCrash) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::placed_file_test

@@ -14,7 +14,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::queue_faults_test {
 namespace {
 
 constexpr uint32_t kDepth = 8;
@@ -258,4 +258,4 @@ TEST(QueueFaultSeriesTest, EveryKindOfFaultHappens) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::queue_faults_test

@@ -17,7 +17,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::space_files_test {
 namespace {
 
 constexpr SpaceId kSpace{20};
@@ -356,4 +356,4 @@ TEST_F(SpaceFilesTest, ReadersWritersDropsAndEvictionsRunTogether) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::space_files_test

@@ -16,7 +16,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::write_batch_test {
 namespace {
 
 constexpr uint32_t kDepth = 8;
@@ -176,4 +176,4 @@ TEST(BatchFactoryTest, RefusesAbsurdDepths) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::write_batch_test

@@ -15,7 +15,7 @@
 #include "btree/bulk_builder.h"
 #include "tests/mvcc/row_fixture.h"
 
-namespace rowan {
+namespace rowan::entry_creators_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -303,4 +303,4 @@ TEST_F(EntryCreatorsTest, EveryIndexShowsASnapshotTheSameRows) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::entry_creators_test

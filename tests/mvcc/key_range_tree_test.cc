@@ -13,7 +13,7 @@
 #include "mvcc/lock/record_lock_set.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::key_range_tree_test {
 namespace {
 
 std::string KeyOf(uint64_t number) {
@@ -89,4 +89,4 @@ TEST(RecordLockSetTest, HoldsWhatWasAddedInAFewBytesEach) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::key_range_tree_test

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::lock_mode_test {
 namespace {
 
 constexpr LockMode kS = LockMode::kShared;
@@ -105,4 +105,4 @@ TEST(LockModeTest, SummaryAnswersLikeTheMatrix) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::lock_mode_test

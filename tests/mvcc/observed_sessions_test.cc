@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "tests/mvcc/row_fixture.h"
 
-namespace rowan {
+namespace rowan::observed_sessions_test {
 namespace {
 
 constexpr uint32_t kRows = 4;
@@ -118,4 +118,4 @@ TEST(ObservedSessionsTest, NobodyIsDisturbed) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::observed_sessions_test

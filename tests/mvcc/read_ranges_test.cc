@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::read_ranges_test {
 namespace {
 
 constexpr IndexId kIndex{7};
@@ -105,4 +105,4 @@ TEST_F(ReadRangesTest, AScanKeepsWhatItHasCome) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::read_ranges_test

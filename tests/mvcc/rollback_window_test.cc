@@ -20,7 +20,7 @@
 #include "mvcc/undo/rollback_window.h"
 #include "tests/mvcc/undo_fixture.h"
 
-namespace rowan {
+namespace rowan::rollback_window_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -280,4 +280,4 @@ TEST(RollbackOfLargeRecordsTest, AReadErrorWhileUndoIsDroppedLosesNothing) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::rollback_window_test

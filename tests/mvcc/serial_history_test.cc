@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/mvcc/serial_fixture.h"
 
-namespace rowan {
+namespace rowan::serial_history_test {
 namespace {
 
 constexpr uint32_t kValues = 4;
@@ -306,4 +306,4 @@ TEST_F(SerialHistoryTest, TheCheckFindsWhatSnapshotIsolationLetsThrough) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::serial_history_test

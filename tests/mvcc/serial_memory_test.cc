@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "mvcc/lock/serial_txns.h"
 
-namespace rowan {
+namespace rowan::serial_memory_test {
 namespace {
 
 constexpr IndexId kIndex{7};
@@ -275,4 +275,4 @@ TEST_F(SerialMemoryTest, WhoDoesNotSeeWhatARecoveredOneWroteGivesWay) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::serial_memory_test

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "tests/mvcc/serial_fixture.h"
 
-namespace rowan {
+namespace rowan::serial_test {
 namespace {
 
 using Model = std::map<uint32_t, uint32_t>;
@@ -342,4 +342,4 @@ TEST_F(SerialTest, ManyThreadsKeepTheRule) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::serial_test

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "tests/mvcc/undo_fixture.h"
 
-namespace rowan {
+namespace rowan::shared_rollback_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -222,4 +222,4 @@ TEST_F(SharedRollbackTest, APowerCutAnywhere) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::shared_rollback_test

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "tests/mvcc/row_fixture.h"
 
-namespace rowan {
+namespace rowan::sparse_leaves_test {
 namespace {
 
 constexpr uint32_t kRows = 8000;
@@ -152,4 +152,4 @@ TEST_F(SparseLeavesTest, InsertsThatAreRolledBack) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::sparse_leaves_test

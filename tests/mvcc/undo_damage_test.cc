@@ -11,7 +11,7 @@
 #include "tests/mvcc/undo_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::undo_damage_test {
 namespace {
 
 /// Every record is of a padded cell: some 330 bytes, so 12 of them fill a page of 4 KiB.
@@ -114,4 +114,4 @@ TEST_F(UndoDamageTest, ATransactionLeavesAStreamWhoseLastPageIsDamaged) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::undo_damage_test

@@ -13,7 +13,7 @@
 #include "mvcc/undo/undo_page.h"
 #include "tests/mvcc/undo_fixture.h"
 
-namespace rowan {
+namespace rowan::undo_resume_test {
 namespace {
 
 /// Every record is of a padded cell: some 330 bytes, so 12 of them fill a page of 4 KiB.
@@ -451,4 +451,4 @@ TEST_F(UndoResumeTest, AnUndoSpaceWithoutSummariesIsReadAndCarriedOn) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::undo_resume_test

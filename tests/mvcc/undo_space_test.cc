@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "tests/mvcc/undo_fixture.h"
 
-namespace rowan {
+namespace rowan::undo_space_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
@@ -203,4 +203,4 @@ TEST(UndoSpaceCrashTest, HolesAndPowerCuts) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::undo_space_test

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/mvcc/row_fixture.h"
 
-namespace rowan {
+namespace rowan::visibility_map_test {
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;  // many leaves of few rows
@@ -400,4 +400,4 @@ TEST_F(VisibilityMapTest, CountsAmongWriters) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::visibility_map_test

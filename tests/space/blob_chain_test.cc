@@ -16,7 +16,7 @@
 #include "tests/support/changed_bytes.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::blob_chain_test {
 namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
@@ -172,4 +172,4 @@ TEST_F(BlobChainTest, ReadersBesideAWriterSeeWholeValuesOrNone) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::blob_chain_test

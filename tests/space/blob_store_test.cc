@@ -11,7 +11,7 @@
 #include "space/blob_store.h"
 #include "tests/space/space_fixture.h"
 
-namespace rowan {
+namespace rowan::blob_store_test {
 namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
@@ -151,4 +151,4 @@ TEST_F(BlobTest, HalfWrittenAndHalfFreedValuesAreFreedAfterACrash) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::blob_store_test

@@ -11,7 +11,7 @@
 #include "tests/space/space_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::leak_search_test {
 namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
@@ -116,4 +116,4 @@ TEST_F(LeakSearchTest, AWalkThatFailsIsItsError) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::leak_search_test

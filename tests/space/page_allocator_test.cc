@@ -11,7 +11,7 @@
 #include "space/space_pages.h"
 #include "tests/space/space_fixture.h"
 
-namespace rowan {
+namespace rowan::page_allocator_test {
 namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
@@ -329,4 +329,4 @@ TEST(PageAllocatorTest, ADroppedSpaceIsGone) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::page_allocator_test

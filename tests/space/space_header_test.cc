@@ -14,7 +14,7 @@
 #include "tests/support/changed_bytes.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::space_header_test {
 namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
@@ -110,4 +110,4 @@ TEST_F(SpaceHeaderTest, ASpaceSetAsideKeepsItsFileAndIsGone) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::space_header_test

@@ -16,7 +16,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::backup_log_scan_test {
 namespace {
 
 using When = BackupLogScan::When;
@@ -153,4 +153,4 @@ TEST_F(BackupLogScanDamageTest, IsInterruptedBetweenGroups) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::backup_log_scan_test

@@ -14,7 +14,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::backup_manifest_test {
 namespace {
 
 const std::string kFolder = "/backup";
@@ -199,4 +199,4 @@ TEST_F(BackupManifestTest, AChecksumCoversAllPiecesOfAFileAndCanBeInterrupted) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::backup_manifest_test

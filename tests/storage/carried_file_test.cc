@@ -14,7 +14,7 @@
 #include "tests/space/space_fixture.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::carried_file_test {
 namespace {
 
 constexpr char kFolder[] = "/binlog";
@@ -436,4 +436,4 @@ TEST(CarriedFileCrashTest, TheFileAndTheEngineAgreeAfterPowerCuts) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::carried_file_test

@@ -14,7 +14,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::damaged_spaces_test {
 namespace {
 
 const std::string kFolder = "/instance";
@@ -135,4 +135,4 @@ TEST_F(DamagedSpacesTest, ThreadsMarkAndAskBesideEachOther) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::damaged_spaces_test

@@ -14,7 +14,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::instance_folder_test {
 namespace {
 
 const std::string kFolder = "/data/rowan";
@@ -93,4 +93,4 @@ TEST_F(InstanceFolderTest, EmptyingMayBeCutShortAnywhere) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::instance_folder_test

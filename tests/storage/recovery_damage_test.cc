@@ -14,7 +14,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::recovery_damage_test {
 namespace {
 
 constexpr SpaceId kTable = kFirstTableSpace;
@@ -267,4 +267,4 @@ TEST_F(RecoveryByHandTest, WhatCannotBeKeptIsTriedAgain) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::recovery_damage_test

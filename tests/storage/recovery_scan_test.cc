@@ -14,7 +14,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::recovery_scan_test {
 namespace {
 
 const std::string kFolder = "/instance";
@@ -139,4 +139,4 @@ TEST_F(RecoveryScanTest, ATornEndIsWhereAppendingContinues) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::recovery_scan_test

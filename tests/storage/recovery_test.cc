@@ -15,7 +15,7 @@
 #include "tests/support/log_capture.h"
 #include "wal/redo.h"
 
-namespace rowan {
+namespace rowan::recovery_test {
 namespace {
 
 StorageOptions OptionsOf(uint64_t memory_bytes_max, bool force) {
@@ -173,4 +173,4 @@ TEST_F(StorageRecoveryTest, ARecordOfANewerBuildIsRefusedBeforeAnythingIsChanged
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::recovery_test

@@ -16,7 +16,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
 
-namespace rowan {
+namespace rowan::upgrade_test {
 namespace {
 
 const std::string kFolder = "/instance";
@@ -142,4 +142,4 @@ TEST_F(UpgradeInstanceTest, MayBeCutShortAnywhere) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::upgrade_test

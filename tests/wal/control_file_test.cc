@@ -9,7 +9,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 
-namespace rowan {
+namespace rowan::control_file_test {
 namespace {
 
 const std::string kFolder = "instance";
@@ -258,4 +258,4 @@ TEST(ControlFileTest, AnInterruptedCreationLeavesNothingOrAll) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::control_file_test

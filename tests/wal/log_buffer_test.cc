@@ -13,7 +13,7 @@
 #include "tests/support/test_settings.h"
 #include "tests/wal/log_fixture.h"
 
-namespace rowan {
+namespace rowan::log_buffer_test {
 namespace {
 
 constexpr uint64_t kRingBytes = uint64_t{64} << 10;
@@ -140,4 +140,4 @@ TEST_F(LogBufferTest, ManyThreadsAppendWhileOneReadsWhatIsInPlace) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_buffer_test

@@ -15,7 +15,7 @@
 #include "tests/support/test_settings.h"
 #include "tests/wal/log_fixture.h"
 
-namespace rowan {
+namespace rowan::log_crash_test {
 namespace {
 
 constexpr uint64_t kThreads = 3;
@@ -159,4 +159,4 @@ TEST(LogCrashTest, AcknowledgedCommitsSurvivePowerLosses) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_crash_test

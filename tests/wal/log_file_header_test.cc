@@ -14,7 +14,7 @@
 #include "tests/support/test_settings.h"
 #include "wal/log_file_list.h"
 
-namespace rowan {
+namespace rowan::log_file_header_test {
 namespace {
 
 constexpr InstanceId kInstance{1, 2, 3};
@@ -134,4 +134,4 @@ TEST_F(LogFileHeaderTest, AListHasTheDamagedAndRefusesANewerOne) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_file_header_test

@@ -14,7 +14,7 @@
 #include "tests/wal/log_fixture.h"
 #include "wal/log_file_set.h"
 
-namespace rowan {
+namespace rowan::log_files_test {
 namespace {
 
 constexpr uint64_t kKiB = uint64_t{1} << 10;
@@ -237,4 +237,4 @@ TEST_F(LogFilesTest, AFullDiskEndsHoldsBeforeWritersWait) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_files_test

@@ -15,7 +15,7 @@
 #include "tests/support/test_settings.h"
 #include "tests/wal/log_fixture.h"
 
-namespace rowan {
+namespace rowan::log_opening_test {
 namespace {
 
 constexpr uint64_t kKiB = 1024;
@@ -152,4 +152,4 @@ TEST_F(LogOpeningTest, AnIdleLogEndsWithAMarkThatTellsDamageFromAnEnd) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_opening_test

@@ -20,7 +20,7 @@
 #include "wal/log_buffer.h"
 #include "wal/log_file_set.h"
 
-namespace rowan {
+namespace rowan::log_space_test {
 namespace {
 
 constexpr uint64_t kKiB = 1024;
@@ -229,4 +229,4 @@ TEST_F(LogSpaceTest, NoCallbackIsMadeOnceItIsRemoved) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::log_space_test

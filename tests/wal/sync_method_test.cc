@@ -16,7 +16,7 @@
 #include "wal/latency_histogram.h"
 #include "wal/sync_probe.h"
 
-namespace rowan {
+namespace rowan::sync_method_test {
 namespace {
 
 constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
@@ -253,4 +253,4 @@ TEST(LatencyHistogramTest, BucketsAndBoundsAgree) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::sync_method_test
