@@ -216,6 +216,10 @@ Status Backup::TryCloneSpace(SpaceId space, FunctionRef<bool()> interrupted) {
     manifest_.spaces[space] = {.pages = pages.value(), .cloned = true};
     return Status::Ok();
   }
+  // What there is of it is not a tablespace.
+  const Status removed =
+      storage_->file_system()->Remove(options_.folder + "/" + SpaceFileName(space));
+  if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
   if (!storage_->files()->IsLive(space)) return Status::Ok();
   if (!pages.status().Is(Code::kUnsupported)) return Unreadable(space, pages.status());
   if (!told_uncloned_) {

@@ -35,9 +35,8 @@ Result<uint32_t> CloneSpace(Storage* storage, SpaceId space, const std::string& 
   Result<uint32_t> pages = Settle(files, target, storage->options().page_size_bytes);
   // A file that is dropped is cut bit by bit before it is removed.
   if (pages.ok() && !storage->files()->IsLive(space)) {
-    pages = Status(Code::kNotFound, "the tablespace was dropped");
+    return Status(Code::kNotFound, "the tablespace was dropped");
   }
-  if (!pages.ok()) files->Remove(target).Ignore();
   return pages;
 }
 

@@ -22,7 +22,7 @@ namespace rowan {
 using CloneFunction = std::function<Status(const std::string& source, const std::string& target)>;
 
 /// Puts the clone of a space into `folder` and makes it durable; returns its number of pages.
-/// kUnsupported: it cannot be cloned. The folder has the file only if it is Ok.
+/// kUnsupported: it cannot be cloned. If it fails, the folder may have a part of the file.
 Result<uint32_t> CloneSpace(Storage* storage, SpaceId space, const std::string& folder,
                             const CloneFunction& clone);
 

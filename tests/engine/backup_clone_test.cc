@@ -76,21 +76,39 @@ TEST_F(BackupCloneTest, WhatCannotBeClonedIsRead) {
 
 TEST_F(BackupCloneTest, ATableDroppedWhileItIsClonedIsNotThere) {
   ASSERT_NO_FATAL_FAILURE(Fill());
-  CreateFilled("test/gone");
   const CloneFunction clone = CloneInPieces(&world_.files);
-  const SpaceId space = SpaceId(kFirstTableSpace.value() + 1);
+  // Before the clone is complete, and after.
+  for (const bool fails : {true, false}) {
+    const std::string folder = fails ? "/failed" : kCopy;
+    const SpaceId space = SpaceId(kFirstTableSpace.value() + (fails ? 1 : 2));
+    CreateFilled(fails ? "test/early" : "test/late");
+    const std::unique_ptr<Backup> branch = Begin(
+        {.folder = folder, .clone = [&](const std::string& source, const std::string& target) {
+           const Status status = clone(source, target);
+           if (!source.ends_with(SpaceFileName(space))) return status;
+           EXPECT_TRUE(world_.engine->impl()->storage->files()->Drop(space).ok());
+           return fails ? Status(Code::kIoError, "the file ends early") : status;
+         }});
+    ASSERT_NE(branch, nullptr);
+    branch->CopyPages([] { return false; }).Ignore();  // the catalog still has the table
+    EXPECT_FALSE(branch->manifest().spaces.contains(space));
+    EXPECT_FALSE(world_.files.Exists(folder + "/" + SpaceFileName(space)).value());
+  }
+}
+
+TEST_F(BackupCloneTest, APartOfACloneThatStaysFailsTheBranch) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  const CloneFunction clone = CloneInPieces(&world_.files);
   const std::unique_ptr<Backup> branch =
       Begin({.folder = kCopy, .clone = [&](const std::string& source, const std::string& target) {
                const Status status = clone(source, target);
-               if (source.ends_with(SpaceFileName(space))) {
-                 EXPECT_TRUE(world_.engine->impl()->storage->files()->Drop(space).ok());
-               }
+               if (!source.ends_with(SpaceFileName(kFirstTableSpace))) return status;
+               EXPECT_TRUE(world_.engine->impl()->storage->files()->Drop(kFirstTableSpace).ok());
+               world_.files.Inject({.call = FileCall::kRemove, .path_part = kCopy});
                return status;
              }});
   ASSERT_NE(branch, nullptr);
-  branch->CopyPages([] { return false; }).Ignore();  // the catalog still has the table
-  EXPECT_FALSE(branch->manifest().spaces.contains(space));
-  EXPECT_FALSE(world_.files.Exists(std::string(kCopy) + "/" + SpaceFileName(space)).value());
+  EXPECT_STREQ(branch->CopyPages([] { return false; }).message(), "injected fault");
 }
 
 TEST_F(BackupCloneTest, ABranchIsNoBase) {
