@@ -3,12 +3,14 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 from rowantools.bench import environment
 
 environment.enter()
 
-from rowantools.line_tests import Failure
+from rowantools.bench import result
+from rowantools.line_tests import Failure, require_equal
 from rowantools.paths import ROOT, plugin_path
 
 LIMIT_S = 1000   # of a command that hangs: valgrind on a busy machine takes minutes
@@ -38,3 +40,21 @@ def run(folder, *arguments, status=0, **variables):
     if process.returncode != status:
         raise Failure(f"{arguments}: status {process.returncode}:\n{output[-1500:]}")
     return output
+
+
+def measured(folder, command, *arguments, wanted):
+    """A valid result of which every run has the `wanted` figures, and its page the tests."""
+    path = Path(folder) / f"{command}.json"
+    run(folder, command, *arguments, "--rounds", "1", "--dir", folder, "--output", str(path),
+        *SMALL_SERVER)
+    document = result.read(path)
+    require_equal(document["state"], "complete")
+    require_equal(len(document["runs"]), 2 * len(document["tests"]), "runs of two sides")
+    for one in document["runs"]:
+        missing = [name for name in wanted if not one["metrics"].get(name)]
+        require_equal(missing, [], f"figures of {one['test']} on {one['target']}: {one}")
+    page = path.with_suffix(".html").read_text()
+    for test in document["tests"]:
+        if test["title"] not in page:
+            raise Failure(f"the page lacks {test['title']}")
+    return document

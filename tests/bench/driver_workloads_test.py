@@ -2,13 +2,12 @@
 """Workloads of the benchmark driver with a real server: a short run of each, its figures and the
 page that shows them."""
 import collections
-import shutil
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from driver_support import LIMIT_S, SMALL_SERVER, run
+from driver_support import LIMIT_S, SMALL_SERVER, measured, run
 
 from rowantools.bench import database, perf_stacks, result, scans, ssb, ssb_data, targets
 from rowantools.bench import tpcc_conditions
@@ -17,24 +16,6 @@ from rowantools.bench.mariadb_server import rocksdb_options
 from rowantools.bench.servers import Conditions, Servers
 from rowantools.bench.ssb_queries import FLIGHTS
 from rowantools.line_tests import Failure, require_equal
-
-
-def _measured(folder, command, *arguments, wanted):
-    """A valid result of which every run has the `wanted` figures, and its page the tests."""
-    path = Path(folder) / f"{command}.json"
-    run(folder, command, *arguments, "--rounds", "1", "--dir", folder, "--output", str(path),
-        *SMALL_SERVER)
-    document = result.read(path)
-    require_equal(document["state"], "complete")
-    require_equal(len(document["runs"]), 2 * len(document["tests"]), "runs of two sides")
-    for one in document["runs"]:
-        missing = [name for name in wanted if not one["metrics"].get(name)]
-        require_equal(missing, [], f"figures of {one['test']} on {one['target']}: {one}")
-    page = path.with_suffix(".html").read_text()
-    for test in document["tests"]:
-        if test["title"] not in page:
-            raise Failure(f"the page lacks {test['title']}")
-    return document
 
 
 def test_rocksdb_gets_no_more_memory_than_the_others():
@@ -73,7 +54,7 @@ def test_deletes_of_the_insert_benchmark_go_on_as_the_table_grows():
 
 def test_tpcc_counts_new_orders_and_checks_its_tables():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "tpcc", "--customers", "20", "--items", "100", "--threads",
+        document = measured(folder, "tpcc", "--customers", "20", "--items", "100", "--threads",
                              "3", "--time", "1", "--isolation", "rc,ser",
                              wanted=("nopm", "p99", "cpu", "size_mib"))
         for one in document["runs"]:
@@ -99,7 +80,7 @@ def test_commits_are_measured_in_each_folder():
 
 def test_covering_scans_beside_updates():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "covering", "--rows", "2000", "--ranges", "100", "--rate",
+        document = measured(folder, "covering", "--rows", "2000", "--ranges", "100", "--rate",
                              "50", "--time", "1", wanted=("rows_per_s", "p99"))
         require_equal([bool(one["metrics"].get("events_per_s")) for one in document["runs"]],
                       [False, False, True, True, True, True], "updates beside the scans")
@@ -107,7 +88,7 @@ def test_covering_scans_beside_updates():
 
 def test_pages_of_a_list_are_the_same_on_both_sides():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "offset", "--rows", "3000", "--offsets", "0,2500",
+        document = measured(folder, "offset", "--rows", "3000", "--offsets", "0,2500",
                              wanted=("ms",))
         require_equal(len(document["tests"]), 10)
 
@@ -129,7 +110,7 @@ def test_the_ledger_explains_what_the_process_writes():
 
 def test_throughput_by_clients_has_a_chart():
     with tempfile.TemporaryDirectory() as folder:
-        _measured(folder, "scale", "--rows", "500", "--tests", "point-query", "--threads", "2,1",
+        measured(folder, "scale", "--rows", "500", "--tests", "point-query", "--threads", "2,1",
                   "--time", "1", wanted=("qps", "per_core", "busy_cores", "speedup", "p99"))
         page = (Path(folder) / "scale.html").read_text()
         require_equal([page.count(f"point-query, by number of clients: {what}. 1: ")
@@ -138,13 +119,13 @@ def test_throughput_by_clients_has_a_chart():
 
 def test_answers_of_the_star_schema_are_compared():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "ssb", "--rows", "2000", wanted=("ms", "rows_read"))
+        document = measured(folder, "ssb", "--rows", "2000", wanted=("ms", "rows_read"))
         require_equal(len(document["tests"]), 13)
 
 
 def test_answers_of_whole_tables_are_compared():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "scans", "--rows", "1500", wanted=("ms",))
+        document = measured(folder, "scans", "--rows", "1500", wanted=("ms",))
         require_equal(len(document["tests"]), 11)
         found = {one["test"]: one["facts"]["rows of the answer"] for one in document["runs"]}
         require_equal({test: found[test] for test in ("groups-7", "tpch-q1", "first-10")},
@@ -193,7 +174,7 @@ def test_the_star_schema_queries_find_what_its_rows_hold():
 @pytest.mark.skipif(bool(perf_stacks.why_not()), reason="perf does not record here")
 def test_a_profile_shows_where_commits_compute_and_wait():
     with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "profile", "--tests", "update-nonindex", "--rows", "500",
+        document = measured(folder, "profile", "--tests", "update-nonindex", "--rows", "500",
                              "--time", "1", wanted=("qps", "waited_us"))
         for one in document["runs"]:
             for kind, stacks in one["stacks"].items():
@@ -201,48 +182,6 @@ def test_a_profile_shows_where_commits_compute_and_wait():
                     raise Failure(f"no commit is {kind} on {one['target']}: {list(stacks)[:9]}")
         page = (Path(folder) / "profile.html").read_text()
         require_equal(page.count("class='flame' aria-label"), 4, "pictures")
-
-
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-def test_a_profile_of_one_statement_is_its_call_tree():
-    with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "profile", "--exact", "--tests", "point-query", "--rows",
-                             "500", wanted=("instructions",))
-        for one in document["runs"]:
-            stacks = one["stacks"]["instructions"]
-            if sum(stacks.values()) != one["metrics"]["instructions"] or not any(
-                    "dispatch_command" in stack and "mysql_execute_command" in stack
-                    for stack in stacks):
-                raise Failure(f"{one['target']}: {list(stacks)[:9]}")
-
-
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-def test_instructions_of_a_query_are_counted():
-    with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "instructions", "--tests", "point-query", "--rows", "500",
-                             "--events", "30", wanted=("instructions",))
-        for one in document["runs"]:
-            if not 5_000 < one["metrics"]["instructions"] < 500_000:
-                raise Failure(one)
-
-
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-def test_misses_of_caches_are_counted():
-    with tempfile.TemporaryDirectory() as folder:
-        document = _measured(folder, "instructions", "--caches", "--tests", "point-query", "--rows",
-                             "500", "--events", "20",
-                             wanted=("instructions", "i1_misses", "d1_misses"))
-        for one in document["runs"]:
-            found = one["metrics"]
-            if not found["l2_misses"] < found["d1_misses"] < found["instructions"] / 5:
-                raise Failure(one)
-
-
-def test_without_valgrind_it_is_said_what_to_install():
-    with tempfile.TemporaryDirectory() as folder:
-        output = run(folder, "instructions", status=1, PATH=folder)
-        if "apt-get install valgrind" not in output:
-            raise Failure(output)
 
 
 # What breaks a condition, and a word or two of those that it breaks.
