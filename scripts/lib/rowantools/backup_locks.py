@@ -61,16 +61,16 @@ class TableLocks:
             session.close()
 
     def _try(self, patience_s, step, number):
-        rest, session = list(self._tables), 0
+        rest, index = list(self._tables), 0
         try:
             with _Watch(self._writers, self._sessions, step, number):
                 while rest:
                     self._writers.look(self._sessions)
-                    group = self._writers.first(rest) if session < _ALONE_MAX else rest
-                    self._lock(session, group, patience_s)
+                    group = self._writers.first(rest) if index < _ALONE_MAX else rest
+                    self._lock(index, group, patience_s)
                     locked = set(group)
                     rest = [table for table in rest if table not in locked]
-                    session += 1
+                    index += 1
             return True
         except MysqlError as error:
             if error.code not in (ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK):
@@ -79,10 +79,11 @@ class TableLocks:
             session.execute("UNLOCK TABLES")
         return False
 
-    def _lock(self, number, tables, patience_s):
-        if number == len(self._sessions):
+    def _lock(self, index, tables, patience_s):
+        """By the session of that index."""
+        if index == len(self._sessions):
             self._sessions.append(self._connect())
-        session = self._sessions[number]
+        session = self._sessions[index]
         session.execute(f"SET SESSION lock_wait_timeout = {patience_s}")  # of each table
         session.execute("LOCK TABLES " + ", ".join(f"{_quoted(schema)}.{_quoted(name)} READ"
                                                    for schema, name in tables))
