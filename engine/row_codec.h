@@ -12,6 +12,7 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "mvcc/row/index_entry.h"
+#include "mvcc/row/version_view.h"
 #include "space/off_page_value.h"
 
 namespace rowan {
@@ -59,10 +60,10 @@ class RowCodec {
                            ByteBuffer* row) const = 0;
   /// Puts a row into `record`; only what `columns` names is guaranteed. kCorrupt, and errors of
   /// `blobs`.
-  virtual Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+  virtual Status DecodeRow(const VersionView& row, const void* columns, BlobReader* blobs,
                            void* record) const = 0;
   /// The same from an entry of index `index` alone. kUnsupported: only the row has the values.
-  virtual Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+  virtual Status DecodeEntry(uint32_t index, const VersionView& entry, const void* columns,
                              void* record) const = 0;
   /// The entry that a whole record has in index `index`. kTooBig.
   virtual Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,

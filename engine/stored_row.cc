@@ -15,15 +15,15 @@ Status StoredRowCodec::EncodeRow(const void* record, size_t, BlobWriter*, ByteBu
   return Status::Ok();
 }
 
-Status StoredRowCodec::DecodeRow(Bytes key, Bytes row, const void*, BlobReader*,
+Status StoredRowCodec::DecodeRow(const VersionView& row, const void*, BlobReader*,
                                  void* record) const {
-  *static_cast<StoredRow*>(record) = {key, row};
+  *static_cast<StoredRow*>(record) = {row.key, row.value};
   return Status::Ok();
 }
 
-Status StoredRowCodec::DecodeEntry(uint32_t, Bytes key, Bytes payload, const void*,
+Status StoredRowCodec::DecodeEntry(uint32_t, const VersionView& entry, const void*,
                                    void* record) const {
-  *static_cast<StoredRow*>(record) = {key, payload};
+  *static_cast<StoredRow*>(record) = {entry.key, entry.value};
   return Status::Ok();
 }
 

@@ -32,9 +32,9 @@ class StoredRowCodec : public RowCodec {
   Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
                    ByteBuffer* row) const override;
 
-  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+  Status DecodeRow(const VersionView& row, const void* columns, BlobReader* blobs,
                    void* record) const override;
-  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+  Status DecodeEntry(uint32_t index, const VersionView& entry, const void* columns,
                      void* record) const override;
   /// kUnsupported without MakeEntry. Needed for writing, and for reading at READ UNCOMMITTED
   /// through a secondary index, which compares row and entry.

@@ -203,7 +203,7 @@ Status TableCursor::FindRow(Bytes clustered_key, void* record) {
   }
   if (scanned) cursor_.Stay(ScanPlace::Kind::kAtKey, clustered_key);
   source_ = Source::kLookup;
-  return Decode(clustered_key, row_view_.value, record);
+  return Decode(row_view_, record);
 }
 
 void TableCursor::UnlockCurrent() {
@@ -243,30 +243,31 @@ Status TableCursor::PutRowOfEntry(void* record) {
   if (gate_ != nullptr && !gate_->Admits(view_.key, view_.value, &go_on_)) {
     return Status(Code::kNotFound);
   }
-  if (index_ == 0) return Decode(view_.key, view_.value, record);
-  if (filter_ != nullptr) {
-    const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, nullptr, record);
-    if (status.Is(Code::kUnsupported)) {  // only the row has the values
-      const Status fetched = FetchRowInstead(record);
-      return !fetched.ok() || filter_->Matches() ? fetched : Status(Code::kNotFound);
-    }
-    if (!status.ok()) return status;
-    if (!filter_->Matches()) return Status(Code::kNotFound);
+  if (index_ == 0) return Decode(view_, record);
+  return filter_ == nullptr ? PutRowOfWanted(record) : PutRowIfMatches(record);
+}
+
+Status TableCursor::PutRowIfMatches(void* record) {
+  const Status status = codec_->DecodeEntry(index_, view_, nullptr, record);
+  if (status.Is(Code::kUnsupported)) {  // only the row has the values
+    const Status fetched = FetchRowInstead(record);
+    return !fetched.ok() || filter_->Matches() ? fetched : Status(Code::kNotFound);
   }
-  return entry_only_ ? PutFromEntry(record) : FetchRow(record);
+  if (!status.ok()) return status;
+  if (!filter_->Matches()) return Status(Code::kNotFound);
+  return entry_only_ ? TakeEntry() : FetchRow(record);
+}
+
+Status TableCursor::KeepKeyOfEntry() {
+  Result<Bytes> key = codec_->ClusteredKeyOf(index_, view_.key, &scratch_);
+  if (!key.ok()) return key.status();
+  row_key_.assign(key->begin(), key->end());
+  return Status::Ok();
 }
 
 Status TableCursor::PutFromEntry(void* record) {
-  ++covering_reads_;
-  ++rows_read_;
-  returned_bytes_ += view_.key.size() + view_.value.size();
-  if (keep_key_) {
-    Result<Bytes> key = codec_->ClusteredKeyOf(index_, view_.key, &scratch_);
-    if (!key.ok()) return key.status();
-    row_key_.assign(key->begin(), key->end());
-  }
-  if (filter_ != nullptr) return Status::Ok();  // decoded already
-  const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, columns_, record);
+  if (const Status taken = TakeEntry(); !taken.ok()) return taken;
+  const Status status = codec_->DecodeEntry(index_, view_, columns_, record);
   return status.Is(Code::kUnsupported) ? FetchRowInstead(record) : status;
 }
 
@@ -291,7 +292,7 @@ Status TableCursor::FetchRow(void* record) {
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
   if (!status.ok()) return status;
   source_ = Source::kScanAndLookup;
-  const Status decoded = Decode(*key, row_view_.value, record);
+  const Status decoded = Decode(row_view_, record);
   // Without snapshot or locks, the row may have moved on since the entry was read.
   if (!decoded.ok() || options_.mode != ReadMode::kReadUncommitted) return decoded;
   return CheckStillMatches(record);
@@ -337,14 +338,12 @@ Status TableCursor::CheckStillThere() {
   return cursor.Get(view_.key, &view);
 }
 
-Status TableCursor::Decode(Bytes key, Bytes row, void* record) {
-  ++rows_read_;
-  returned_bytes_ += key.size() + row.size();
+Status TableCursor::DecodeAndKeep(const VersionView& row, void* record) {
   if (blobs_used_ != 0) ForgetOffPageValues();
   if (options_.mode == ReadMode::kReadUncommitted) [[unlikely]]
-    return DecodeUncommitted(key, row, record);
-  if (keep_key_) row_key_.assign(key.begin(), key.end());
-  return codec_->DecodeRow(key, row, columns_, this, record);
+    return DecodeUncommitted(row, record);
+  if (keep_key_) row_key_.assign(row.key.begin(), row.key.end());
+  return codec_->DecodeRow(row, columns_, this, record);
 }
 
 void TableCursor::ForgetOffPageValues() {
@@ -357,9 +356,9 @@ const void* TableCursor::ColumnsOfUncommitted() const {
   return index_ != 0 ? nullptr : columns_;
 }
 
-Status TableCursor::DecodeUncommitted(Bytes key, Bytes row, void* record) {
-  row_key_.assign(key.begin(), key.end());
-  const Status status = codec_->DecodeRow(key, row, ColumnsOfUncommitted(), this, record);
+Status TableCursor::DecodeUncommitted(const VersionView& row, void* record) {
+  row_key_.assign(row.key.begin(), row.key.end());
+  const Status status = codec_->DecodeRow(row, ColumnsOfUncommitted(), this, record);
   return status.Is(Code::kNotFound) ? DecodeAgain(record) : status;
 }
 
@@ -379,7 +378,7 @@ Status TableCursor::DecodeAgain(void* record) {
     });
     ForgetOffPageValues();
     report_missing_blobs_ = damaged;
-    status = codec_->DecodeRow(row_key_, row_view_.value, ColumnsOfUncommitted(), this, record);
+    status = codec_->DecodeRow(row_view_, ColumnsOfUncommitted(), this, record);
     report_missing_blobs_ = false;
     if (!status.Is(Code::kNotFound)) return status;
   }

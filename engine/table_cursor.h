@@ -125,7 +125,15 @@ class TableCursor : private RowCodec::BlobReader {
   Status NextBatch(EntryBatch* batch);
   /// Puts an entry of the batch, or a copy of one, into the record like one that the scan is on; a
   /// filter does not apply. kNotFound: it has no row.
-  Status PutEntry(Bytes key, Bytes value, void* record);
+  Status PutEntry(Bytes key, Bytes value, void* record) {
+    view_ = {key, value};
+    source_ = Source::kScan;
+    try {
+      return index_ == 0 ? Decode(view_, record) : PutRowOfWanted(record);
+    } catch (const std::bad_alloc&) {
+      return LetGo();
+    }
+  }
   /// Another cursor on the same index, in the same transaction, which another thread may use while
   /// this one's thread is in a call that waits for it or only reads. Its scan is open, and ends
   /// before the transaction's snapshot does. REQUIRES: MayHaveHelpers.
@@ -279,16 +287,38 @@ class TableCursor : private RowCodec::BlobReader {
   Status PutRow(void* record) {
     source_ = Source::kScan;
     if (index_ == 0 && gate_ == nullptr) [[likely]]
-      return Decode(view_.key, view_.value, record);
+      return Decode(view_, record);
     return PutRowOfEntry(record);
   }
   Status PutRowOfEntry(void* record);
+  Status PutRowIfMatches(void* record);
+  /// Of an entry that is wanted.
+  Status PutRowOfWanted(void* record) {
+    return entry_only_ ? PutFromEntry(record) : FetchRow(record);
+  }
   Status PutFromEntry(void* record);
+  /// It delivers without its row.
+  Status TakeEntry() {
+    ++covering_reads_;
+    ++rows_read_;
+    returned_bytes_ += view_.key.size() + view_.value.size();
+    return keep_key_ ? KeepKeyOfEntry() : Status::Ok();
+  }
+  Status KeepKeyOfEntry();
   Status FetchRow(void* record);
   void AskForRowsAhead();
-  Status Decode(Bytes key, Bytes row, void* record);
+  Status Decode(const VersionView& row, void* record) {
+    ++rows_read_;
+    returned_bytes_ += row.key.size() + row.value.size();
+    const bool is_plain =
+        blobs_used_ == 0 && !keep_key_ && options_.mode != ReadMode::kReadUncommitted;
+    if (!is_plain) [[unlikely]]
+      return DecodeAndKeep(row, record);
+    return codec_->DecodeRow(row, columns_, this, record);
+  }
+  Status DecodeAndKeep(const VersionView& row, void* record);
   void ForgetOffPageValues();
-  Status DecodeUncommitted(Bytes key, Bytes row, void* record);
+  Status DecodeUncommitted(const VersionView& row, void* record);
   Status DecodeAgain(void* record);
   Status FetchRowInstead(void* record);
   Status CheckStillMatches(const void* record);

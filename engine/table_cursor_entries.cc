@@ -93,16 +93,6 @@ Status TableCursor::TakeBatch(Status moved, EntryBatch* batch) {
   return session_->interrupted() ? Status(Code::kInterrupted) : moved;
 }
 
-Status TableCursor::PutEntry(Bytes key, Bytes value, void* record) {
-  return OrLetGo([&] {
-    view_ = {key, value};
-    EntryFilter* const filter = std::exchange(filter_, nullptr);
-    const Status status = PutRow(record);
-    filter_ = filter;
-    return status;
-  });
-}
-
 Result<std::unique_ptr<TableCursor>> TableCursor::NewHelper() {
   ROWAN_CHECK(MayHaveHelpers());
   // Opens the snapshot, if need be: from here on, reads leave the transaction as it is.

@@ -26,17 +26,13 @@
 #include "mvcc/row/read_options.h"
 #include "mvcc/row/scan_state.h"
 #include "mvcc/row/snapshot_scan.h"
+#include "mvcc/row/version_view.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
 
 namespace rowan {
 
-/// One row or entry: valid until the next call on the cursor.
-struct VersionView {
-  Bytes key;    ///< full tree key without repeat
-  Bytes value;  ///< clustered: row bytes; secondary: payload
-};
-
+/// What it shows is valid until its next call.
 class VersionCursor {
  public:
   explicit VersionCursor(TxnManager* manager);

@@ -33,13 +33,15 @@ void FilteredRows::Restart(const RowPlan::Range* keys) {
   pieces_.reset();
   in_pieces_ = has_asked_ = false;
   rows_alone_ = 0;
-  row_at_ = aside_at_ = 0;
+  row_at_ = plain_rows_ = aside_at_ = 0;
   counted_ = 0;
 }
 
 /// The server counts those that are delivered. Those passed over have been examined, too.
 void FilteredRows::CountUpTo(uint64_t number, const Status& status) {
-  BlockReader::CountExamined(number - counted_ + (status.ok() ? 0 : 1));
+  if (number != counted_ || !status.ok()) {
+    BlockReader::CountExamined(number - counted_ + (status.ok() ? 0 : 1));
+  }
   counted_ = number + 1;
 }
 
@@ -56,17 +58,26 @@ Status FilteredRows::NextBatch(TableCursor* reader) {
   });
   if (!status.ok()) ReadAlone({});
   rows_alone_ += block_.size();
+  plain_rows_ = block_.aside().empty() ? block_.rows().size() : 0;
   return status;
 }
 
 void FilteredRows::ReadAlone(std::vector<RowPlan::Range> ranges) {
   block_.SetRanges(std::move(ranges));
-  row_at_ = aside_at_ = 0;
+  row_at_ = plain_rows_ = aside_at_ = 0;
   counted_ = 0;
   in_pieces_ = false;
 }
 
 Status FilteredRows::Next(TableCursor* reader, unsigned char* record) {
+  if (row_at_ < plain_rows_) [[likely]] {
+    const RowNumber row = block_.rows().begin()[row_at_++];
+    const Status status = block_.Put(row, record);
+    if (!status.Is(Code::kNotFound)) [[likely]] {  // or an entry without a row
+      CountUpTo(row, status);
+      return status;
+    }
+  }
   return OrOutOfMemory([&] { return TryNext(reader, record); });
 }
 

@@ -44,6 +44,7 @@ class FilteredRows final : public BlockRows {
   bool has_asked_ = false;                  ///< for help
   uint64_t rows_alone_ = 0;                 ///< read before that
   size_t row_at_ = 0;                       ///< the next one of the batch's rows
+  size_t plain_rows_ = 0;                   ///< their number, if none is aside
   size_t aside_at_ = 0;                     ///< the next one of those aside
   uint64_t counted_ = 0;                    ///< of the batch's or piece's rows, as examined
 };

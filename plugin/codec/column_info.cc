@@ -72,20 +72,30 @@ Bytes ColumnInfo::Value(const unsigned char* record) const {
   return kind == ColumnKind::kChar ? WithoutPadding(charset, whole) : whole;
 }
 
-bool ColumnInfo::StoreOther(Bytes value, unsigned char* record) const {
-  unsigned char* position = record + offset;
+bool ColumnInfo::Store(Bytes value, unsigned char* record) const {
   if (value.size() > length) return false;
+  unsigned char* position = record + offset;
   const auto size = static_cast<uint32_t>(value.size());
-  if (kind == ColumnKind::kBlob) {
-    const std::byte* data = value.data();
-    std::memcpy(position, &size, length_bytes);
-    std::memcpy(position + length_bytes, &data, sizeof(data));
-    return true;
-  }
-  if (kind == ColumnKind::kChar) {
-    charset->cset->fill(charset, reinterpret_cast<char*>(position + size), length - size, ' ');
-  } else if (size != length) {
-    return false;
+  switch (kind) {
+    case ColumnKind::kVarchar:
+      std::memcpy(position, &size, length_bytes);  // little-endian
+      position += length_bytes;
+      break;
+    case ColumnKind::kBlob: {
+      const std::byte* data = value.data();
+      std::memcpy(position, &size, length_bytes);
+      std::memcpy(position + length_bytes, &data, sizeof(data));
+      return true;
+    }
+    case ColumnKind::kChar:
+      if (pads_bytes) {
+        PadWithSpaces(position, size, length);
+      } else {
+        charset->cset->fill(charset, reinterpret_cast<char*>(position + size), length - size, ' ');
+      }
+      break;
+    default:
+      if (size != length) return false;
   }
   if (size != 0) std::memcpy(position, value.data(), size);
   return true;

@@ -50,35 +50,21 @@ struct ColumnInfo {
   /// The value's bytes in a record; CHAR without its padding. REQUIRES: not NULL.
   [[nodiscard]] Bytes Value(const unsigned char* record) const;
   /// Stores a value in a record. kBlob keeps a pointer to `value`. False when it does not fit.
-  bool Store(Bytes value, unsigned char* record) const {
-    const size_t size = value.size();
-    unsigned char* position = record + offset;
-    if (kind == ColumnKind::kVarchar && size <= length) {
-      std::memcpy(position, &size, length_bytes);  // little-endian
-      position += length_bytes;
-    } else if (pads_bytes && size <= length) {
-      PadFrom(size, position);
-    } else {
-      return StoreOther(value, record);
-    }
-    if (size != 0) std::memcpy(position, value.data(), size);
-    return true;
-  }
-
- private:
-  /// The last bytes of the column at once, where that is enough; the value then overwrites some.
-  void PadFrom(size_t size, unsigned char* position) const {
-    constexpr size_t kAtOnce = 16;
-    constexpr uint64_t kSpaces = 0x2020202020202020;
-    if (length >= kAtOnce && length - size <= kAtOnce) {
-      std::memcpy(position + length - kAtOnce, &kSpaces, sizeof(kSpaces));
-      std::memcpy(position + length - sizeof(kSpaces), &kSpaces, sizeof(kSpaces));
-    } else {
-      std::memset(position + size, ' ', length - size);
-    }
-  }
-  bool StoreOther(Bytes value, unsigned char* record) const;
+  bool Store(Bytes value, unsigned char* record) const;
 };
+
+/// Fills the `length` bytes of a column with single spaces behind the first `size`, which may be
+/// overwritten, too: its last bytes at once, where that is enough.
+inline void PadWithSpaces(unsigned char* column, size_t size, size_t length) {
+  constexpr size_t kAtOnce = 16;
+  constexpr uint64_t kSpaces = 0x2020202020202020;
+  if (length >= kAtOnce && length - size <= kAtOnce) {
+    std::memcpy(column + length - kAtOnce, &kSpaces, sizeof(kSpaces));
+    std::memcpy(column + length - sizeof(kSpaces), &kSpaces, sizeof(kSpaces));
+  } else {
+    std::memset(column + size, ' ', length - size);
+  }
+}
 
 /// False with a sentence in *refusal when Rowan does not support the column.
 bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo* column,

@@ -16,14 +16,12 @@ PlainKey::PlainKey(const std::vector<KeyPartCodec>& parts, size_t declared,
     if (codec.column != kNoColumn && codec.reversible) {
       const ColumnInfo& column = columns[codec.column];
       if (codec.length != column.length || codec.length != codec.prefix_bytes) return;
-      const bool reversed = codec.encoding != KeyEncoding::kRaw;
+      const auto from = static_cast<uint32_t>(bytes_);
       const bool is_signed = codec.encoding == KeyEncoding::kSigned;
-      parts_.push_back({.field = column.field,
-                        .key_offset = static_cast<uint32_t>(bytes_),
-                        .record_offset = column.offset,
-                        .length = codec.length,
-                        .reversed = reversed,
-                        .sign = is_signed ? std::byte{0x80} : std::byte{0}});
+      parts_.push_back(
+          codec.encoding == KeyEncoding::kRaw
+              ? FixedStep::OfKey(from, column.offset, codec.length)
+              : FixedStep::OfReversedKey(from, column.offset, codec.length, is_signed));
     }
     bytes_ += codec.length;
   }

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "plugin/codec/column_info.h"
+#include "plugin/codec/fixed_step.h"
 #include "plugin/codec/key_part_codec.h"
 
 namespace rowan {
@@ -31,28 +32,23 @@ class PlainKey {
   /// Of the first `declared` parts.
   [[nodiscard]] size_t declared_bytes() const { return declared_bytes_; }
 
-  /// Puts the columns for which `is_wanted(field)` into a record. REQUIRES: is_plain, and
-  /// key.size() >= bytes().
-  template <typename IsWanted>
-  void Decode(Bytes key, IsWanted is_wanted, unsigned char* record) const {
-    for (const Part& part : parts_) {
-      if (!is_wanted(part.field)) continue;
-      Turn(part, key.data() + part.key_offset,
-           reinterpret_cast<std::byte*>(record) + part.record_offset, part.length - 1);
-    }
+  /// Puts its columns into a record. REQUIRES: is_plain, and key.size() >= bytes().
+  void Decode(Bytes key, unsigned char* record) const {
+    TakeFixed(parts_, nullptr, key.data(), record);
   }
+  /// What that does, in order. REQUIRES: is_plain.
+  [[nodiscard]] const std::vector<FixedStep>& parts() const { return parts_; }
   /// Writes the parts of a record's key which stand in its first `bytes`. REQUIRES: is_whole.
   void Encode(const unsigned char* record, size_t bytes, std::byte* key) const {
-    for (const Part& part : parts_) {
-      if (part.key_offset >= bytes) break;
-      Turn(part, reinterpret_cast<const std::byte*>(record) + part.record_offset,
-           key + part.key_offset, 0);
+    for (const FixedStep& part : parts_) {
+      if (part.from >= bytes) break;
+      PutInKey(part, reinterpret_cast<const std::byte*>(record) + part.to, key);
     }
   }
   /// Bytes of the parts at the front that `parts` names, a bit each. REQUIRES: is_whole.
   [[nodiscard]] size_t BytesOf(unsigned long parts) const {
     size_t bytes = 0;
-    for (const Part& part : parts_) {
+    for (const FixedStep& part : parts_) {
       if ((parts & 1) == 0) break;
       parts >>= 1;
       bytes += part.length;
@@ -62,26 +58,17 @@ class PlainKey {
   /// Writes the parts which stand in the first `bytes` of the key from the server's key image.
   /// REQUIRES: is_whole.
   void EncodeImage(const unsigned char* image, size_t bytes, std::byte* key) const {
-    for (const Part& part : parts_) {
-      if (part.key_offset >= bytes) break;
-      Turn(part, reinterpret_cast<const std::byte*>(image) + part.key_offset, key + part.key_offset,
-           0);
+    for (const FixedStep& part : parts_) {
+      if (part.from >= bytes) break;
+      PutInKey(part, reinterpret_cast<const std::byte*>(image) + part.from, key);
     }
   }
 
  private:
-  struct Part {
-    uint32_t field = 0;
-    uint32_t key_offset = 0;
-    uint32_t record_offset = 0;
-    uint32_t length = 0;
-    bool reversed = false;
-    std::byte sign{0};  ///< what the byte with the sign is combined with
-  };
-
-  /// Copies or reverses; the byte with the sign is at `sign_at` of the target.
-  static void Turn(const Part& part, const std::byte* source, std::byte* target, size_t sign_at) {
-    if (!part.reversed) {
+  /// The other way round.
+  static void PutInKey(const FixedStep& part, const std::byte* source, std::byte* key) {
+    std::byte* const target = key + part.from;
+    if (!part.is_reversed()) {
       std::memcpy(target, source, part.length);
     } else if (part.length == sizeof(uint32_t)) {
       StoreLe<uint32_t>(target, LoadBe32(source));
@@ -90,10 +77,10 @@ class PlainKey {
     } else {
       for (size_t i = 0; i < part.length; ++i) target[part.length - 1 - i] = source[i];
     }
-    target[sign_at] ^= part.sign;
+    target[0] ^= std::byte{part.sign};
   }
 
-  std::vector<Part> parts_;  ///< those whose value can be restored, in order
+  std::vector<FixedStep> parts_;  ///< those whose value can be restored, in order
   size_t bytes_ = 0;
   size_t declared_bytes_ = 0;
   bool is_plain_ = false;

@@ -34,6 +34,9 @@ class VariableReader {
       : position_(AfterFixed(shape, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
         end_(row.data() + row.size()),
         shares_(HasSharedBlob(row)) {}
+  /// Of a row without a shared blob, its variable part.
+  explicit VariableReader(Bytes variable)
+      : position_(variable.data()), end_(position_ + variable.size()), shares_(false) {}
 
   /// Cheap path for the usual value, in the row and shorter than 8192 bytes. False: call Next.
   bool TryNextShort(Bytes* value) {

@@ -14,6 +14,7 @@
 #include "plugin/codec/spatial_entry.h"
 #include "plugin/codec/spatial_reference.h"
 #include "plugin/codec/table_layout.h"
+#include "plugin/codec/wanted_columns.h"
 #include "sql/table.h"
 
 namespace rowan {
@@ -58,6 +59,7 @@ Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_
   if (!MakeTableLayout(table, page_size_bytes, order, codec->layout_.get(), refusal)) {
     return Status(Code::kUnsupported, "table definition not supported");
   }
+  codec->whole_rows_.Compile(*codec->layout_, nullptr);
   return codec;
 }
 
@@ -70,13 +72,17 @@ std::string TableCodec::TableDescriptor() const {
 bool TableCodec::RestoreHistory(const std::string& descriptor) {
   const std::string_view text = descriptor;
   const size_t columns = std::min(text.find_first_of(kHistoryMarks), text.size());
-  return text.substr(0, columns) == DescribeColumns(*layout_) &&
-         rowan::RestoreHistory(text.substr(columns), layout_.get());
+  const bool restored = text.substr(0, columns) == DescribeColumns(*layout_) &&
+                        rowan::RestoreHistory(text.substr(columns), layout_.get());
+  whole_rows_.Compile(*layout_, nullptr);
+  return restored;
 }
 
 bool TableCodec::InheritHistory(const TableCodec& before, const ColumnMap& former,
                                 const unsigned char* record) {
-  return rowan::InheritHistory(*before.layout_, former, record, layout_.get());
+  const bool inherited = rowan::InheritHistory(*before.layout_, former, record, layout_.get());
+  whole_rows_.Compile(*layout_, nullptr);
+  return inherited;
 }
 
 bool TableCodec::RestoreIndex(uint32_t index_number, const std::string& descriptor) {
@@ -328,25 +334,23 @@ Result<Bytes> TableCodec::FindClusteredKey(const IndexLayout& index, Bytes entry
   return Bytes(*scratch);
 }
 
-Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, const void* columns,
+Status TableCodec::DecodeEntry(uint32_t index_number, const VersionView& entry, const void* columns,
                                void* target) const {
   const IndexLayout& index = layout_->indexes[index_number];
-  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
   auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
   if (index.plain.is_plain() && index.payload_columns.empty()) [[likely]] {
-    if (key.size() < index.plain.bytes()) return Status(Code::kCorrupt, kMalformedEntry);
-    const auto is_wanted = [wanted](uint32_t field) {
-      return wanted == nullptr || bitmap_is_set(wanted, field);
-    };
-    index.plain.Decode(key, is_wanted, record);
+    if (entry.key.size() < index.plain.bytes()) return Status(Code::kCorrupt, kMalformedEntry);
+    index.plain.Decode(entry.key, record);
     return Status::Ok();
   }
-  return DecodeEntryByParts(index, key, payload, wanted, record);
+  const MY_BITMAP* wanted = BitmapOf(static_cast<const WantedColumns*>(columns));
+  return DecodeEntryByParts(index, entry, wanted, record);
 }
 
-Status TableCodec::DecodeEntryByParts(const IndexLayout& index, Bytes key, Bytes payload,
+Status TableCodec::DecodeEntryByParts(const IndexLayout& index, const VersionView& entry,
                                       const MY_BITMAP* wanted, unsigned char* record) const {
+  const auto& [key, payload] = entry;
   size_t at = 0;
   for (uint32_t i = 0; i < index.parts.size(); ++i) {
     const KeyPartCodec& part = index.parts[i];

@@ -28,6 +28,7 @@
 #include "base/status.h"
 #include "engine/catalog/cardinalities.h"
 #include "engine/row_codec.h"
+#include "plugin/codec/decode_plan.h"
 
 struct MY_BITMAP;
 struct TABLE;
@@ -44,7 +45,7 @@ struct TableLayout;
 class TextIndex;
 struct WordLimits;
 
-/// A record is the server's record, columns are one of its bitmaps.
+/// A record is the server's record, columns are WantedColumns.
 class TableCodec final : public RowCodec, public KeyParts {
  public:
   /// kUnsupported with a sentence in *refusal when the table has something Rowan does not support.
@@ -129,11 +130,11 @@ class TableCodec final : public RowCodec, public KeyParts {
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override;
 
   // --- Rowan -> record ---
-  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+  Status DecodeRow(const VersionView& row, const void* columns, BlobReader* blobs,
                    void* record) const override;
   /// Covering read: index parts and clustered key parts. kUnsupported: the entry had no room for
   /// its values.
-  Status DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, const void* columns,
+  Status DecodeEntry(uint32_t index_number, const VersionView& entry, const void* columns,
                      void* record) const override;
   /// The value of an AUTO_INCREMENT column that is an index's first part; 0 if negative.
   [[nodiscard]] const KeyPartCodec& FirstPart(uint32_t index_number) const;
@@ -162,14 +163,15 @@ class TableCodec final : public RowCodec, public KeyParts {
                          Bytes clustered_key, EncodedEntry* entry) const;
   Result<Bytes> FindClusteredKey(const IndexLayout& index, Bytes entry_key,
                                  ByteBuffer* scratch) const;
-  Status DecodeEntryByParts(const IndexLayout& index, Bytes key, Bytes payload,
+  Status DecodeEntryByParts(const IndexLayout& index, const VersionView& entry,
                             const MY_BITMAP* wanted, unsigned char* record) const;
-  Status DecodeAnyRow(Bytes key, Bytes row, const MY_BITMAP* wanted, BlobReader* blobs,
+  Status DecodeAnyRow(const VersionView& stored, const MY_BITMAP* wanted, BlobReader* blobs,
                       unsigned char* record) const;
   Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
                         ByteBuffer* row) const;
 
   const std::unique_ptr<TableLayout> layout_;
+  DecodePlan whole_rows_;  ///< by the layout as it is
 };
 
 }  // namespace rowan

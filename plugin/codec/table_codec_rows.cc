@@ -19,12 +19,14 @@
 #include "base/assertions.h"
 #include "engine/catalog/limits.h"
 #include "my_bitmap.h"
+#include "plugin/codec/decode_plan.h"
 #include "plugin/codec/record_poison.h"
 #include "plugin/codec/row_history.h"
 #include "plugin/codec/row_placement.h"
 #include "plugin/codec/stored_values.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/codec/table_layout.h"
+#include "plugin/codec/wanted_columns.h"
 #include "sql/table.h"
 
 namespace rowan {
@@ -291,79 +293,73 @@ Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
   return Status::Ok();
 }
 
-/// Without a call for the usual sizes.
-void CopyTo(unsigned char* target, const std::byte* source, uint32_t length) {
-  switch (length) {
-    case 1: *target = static_cast<unsigned char>(*source); break;
-    case 4: std::memcpy(target, source, 4); break;
-    case 8: std::memcpy(target, source, 8); break;
-    default: std::memcpy(target, source, length);
+/// A wanted value. False: it does not fit.
+bool StoreByPlan(const DecodePlan::Variable& variable, Bytes value, unsigned char* record) {
+  using Form = DecodePlan::Form;
+  const size_t size = value.size();
+  unsigned char* target = record + variable.offset;
+  if (variable.form == Form::kOther || size > variable.length) [[unlikely]]
+    return variable.column->Store(value, record);
+  if (variable.form == Form::kPadded) {
+    PadWithSpaces(target, size, variable.length);
+  } else {
+    *target++ = static_cast<unsigned char>(size);
+    if (variable.form == Form::kLongVarchar) *target++ = static_cast<unsigned char>(size >> 8);
   }
+  if (size != 0) std::memcpy(target, value.data(), size);
+  return true;
 }
 
-void CopyFixed(const TableLayout& layout, Bytes row, unsigned char* record) {
-  CopyTo(record, row.data() + 1, layout.null_bytes);
-  const std::byte* const fixed = row.data() + layout.row_header_bytes();
-  for (const CopyRun& run : layout.runs) {
-    CopyTo(record + run.record_offset, fixed + run.row_offset, run.length);
-  }
+/// False: it is another row than the plan is for, or malformed, and the record holds anything.
+bool DecodeUsualRow(const DecodePlan& plan, const TableLayout& layout, const VersionView& stored,
+                    unsigned char* record) {
+  const auto& [key, row] = stored;
+  const bool is_usual =
+      key.size() >= plan.key_bytes && row.size() >= plan.fixed_bytes && row[0] == plan.first_byte;
+  if (!is_usual) [[unlikely]]
+    return false;
+  TakeFixed(plan.fixed, row.data(), key.data(), record);
   layout.FillNulls(record);  // the bytes just copied are undefined for NULL columns
-}
-
-/// False: one is not in the row, is not short, or is malformed.
-bool StoreShortVariables(const TableLayout& layout, Bytes row, const MY_BITMAP* wanted,
-                         unsigned char* record) {
-  VariableReader reader(layout.shape, row);
-  for (const uint32_t c : WantedVariables(layout, wanted)) {
-    const ColumnInfo& column = layout.columns[c];
-    if (column.IsNull(record)) continue;
+  if (!plan.plain_key && !DecodeKeyColumns(layout, key, record).ok()) return false;
+  VariableReader reader(row.subspan(plan.fixed_bytes));
+  for (const DecodePlan::Variable& variable : plan.variables) {
+    if ((record[variable.null_offset] & variable.null_bit) != 0) continue;
     Bytes value;
     if (!reader.TryNextShort(&value)) return false;
-    if (Wanted(wanted, column) && !column.Store(value, record)) return false;
+    const bool is_wanted = variable.form != DecodePlan::Form::kUnwanted;
+    if (is_wanted && !StoreByPlan(variable, value, record)) return false;
   }
   return true;
 }
 
-/// A row as nearly all are: of the table's present form, under a plain key, its wanted values in it
-/// and short. False: it is another one, or malformed, and the record holds anything.
-bool DecodeUsualRow(const TableLayout& layout, Bytes key, Bytes row, const MY_BITMAP* wanted,
-                    unsigned char* record) {
-  const PlainKey& plain = layout.indexes[0].plain;
-  const bool is_usual = row.size() >= BytesBeforeVariable(layout.shape) &&
-                        row[0] == static_cast<std::byte>(layout.generation << 1) &&
-                        plain.is_plain() && key.size() >= plain.bytes();
-  if (!is_usual) [[unlikely]]
-    return false;
-  CopyFixed(layout, row, record);
-  plain.Decode(
-      key, [](uint32_t) { return true; }, record);
-  return StoreShortVariables(layout, row, wanted, record);
-}
-
 }  // namespace
 
-Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+Status TableCodec::DecodeRow(const VersionView& stored, const void* columns, BlobReader* blobs,
                              void* target) const {
-  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
+  const auto* wanted = static_cast<const WantedColumns*>(columns);
   auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
-  if (DecodeUsualRow(*layout_, key, row, wanted, record)) [[likely]]
+  const DecodePlan* plan = wanted == nullptr ? &whole_rows_ : wanted->plan();
+  const bool is_usual = plan != nullptr && DecodeUsualRow(*plan, *layout_, stored, record);
+  if (is_usual) [[likely]]
     return Status::Ok();
-  return DecodeAnyRow(key, row, wanted, blobs, record);
+  return DecodeAnyRow(stored, BitmapOf(wanted), blobs, record);
 }
 
-Status TableCodec::DecodeAnyRow(Bytes key, Bytes row, const MY_BITMAP* wanted, BlobReader* blobs,
-                                unsigned char* record) const {
+Status TableCodec::DecodeAnyRow(const VersionView& stored, const MY_BITMAP* wanted,
+                                BlobReader* blobs, unsigned char* record) const {
+  const auto& [key, row] = stored;
   const TableLayout& layout = *layout_;
   const RowShape* shape = CompleteShapeOf(layout, row);
   if (shape == nullptr) return Status(Code::kCorrupt, "malformed row");
   const FormerRow* former = AsFormerRow(layout, *shape);
   if (former == nullptr) {
-    CopyFixed(layout, row, record);
+    const std::span steps(whole_rows_.fixed);
+    TakeFixed(steps.first(whole_rows_.fixed_of_row), row.data(), nullptr, record);
   } else {
     FillFromFormerRow(layout, *former, row, record);
-    layout.FillNulls(record);
   }
+  layout.FillNulls(record);
   Status status = DecodeKeyColumns(layout, key, record);
   if (!status.ok()) return status;
   VariableDecoder decoder(*shape, row, blobs, record);

@@ -265,6 +265,12 @@ size_t UsualKeyBytes(const IndexLayout& index) {
 
 }  // namespace
 
+void TableLayout::FillNullsOf(const NullGroup& group, unsigned char* record) const {
+  for (uint32_t i = group.first_column; i <= group.last_column; ++i) {
+    if (columns[i].IsNull(record)) FillNull(columns[i], record);
+  }
+}
+
 Status CheckTableLimits(const TableLayout& layout) {
   const size_t key_most = KeyBytesMax(layout.page_size_bytes);
   for (const IndexLayout& index : layout.indexes) {

@@ -153,12 +153,10 @@ struct TableLayout {
   /// The same for all columns that the record's null bitmap says are NULL.
   void FillNulls(unsigned char* record) const {
     for (const NullGroup& group : null_groups) {
-      if ((record[group.null_offset] & group.bits) == 0) continue;
-      for (uint32_t i = group.first_column; i <= group.last_column; ++i) {
-        if (columns[i].IsNull(record)) FillNull(columns[i], record);
-      }
+      if ((record[group.null_offset] & group.bits) != 0) FillNullsOf(group, record);
     }
   }
+  void FillNullsOf(const NullGroup& group, unsigned char* record) const;
 };
 
 /// Message of a kTooBig for a key; its detail is the most bytes that a key may have. Any other

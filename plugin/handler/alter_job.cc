@@ -178,7 +178,7 @@ bool AlterJob::PrepareBuild(Session* session) {
   for (uint32_t i = 1; i < former_.size(); ++i) {
     if (former_[i] == 0) wanted.push_back({.index_number = i});
   }
-  const IndexBuild::Rows rows{reads_rows, &columns_, altered_->record[0], RecordMaker()};
+  const IndexBuild::Rows rows{reads_rows, &wanted_, altered_->record[0], RecordMaker()};
   build_ = std::make_unique<IndexBuild>(session, share_.table()->shared_from_this(), rows,
                                         LimitsOfBuild(current_thd));
   return Fails(build_->Start(std::move(wanted)));
@@ -193,6 +193,7 @@ void AlterJob::ChooseColumns() {
     NeedColumnsOf(altered_->key_info[codec_->KeyOfIndexNumber(i)], &columns_);
   }
   if (computed_columns_ != nullptr) computed_columns_->AddSources(&columns_);
+  wanted_.Set(codec_->layout(), &columns_);
 }
 
 /// For threads other than the server's. Null if rows have computed columns: only the server's

@@ -19,6 +19,7 @@
 #include "engine/build/index_build.h"
 #include "engine/build/table_rebuild.h"
 #include "plugin/codec/table_layout.h"
+#include "plugin/codec/wanted_columns.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/field_conversion.h"
 #include "plugin/handler/table_share.h"
@@ -77,6 +78,7 @@ class AlterJob final : public inplace_alter_handler_ctx {
   // For building indexes.
   std::vector<my_bitmap_map> column_bits_;
   MY_BITMAP columns_{};                                ///< needed by the build
+  WantedColumns wanted_;                               ///< the same
   std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: none is in an index
   std::unique_ptr<IndexBuild> build_;                  ///< null: nothing to build
   // For a rebuild.

@@ -15,6 +15,7 @@
 #include "sql/table.h"
 
 #include "plugin/codec/column_info.h"
+#include "plugin/codec/wanted_columns.h"
 
 namespace rowan {
 namespace {
@@ -79,9 +80,9 @@ bool ComputedColumns::AreRead() const {
   });
 }
 
-Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+Status ComputedColumns::DecodeRow(const VersionView& row, const void* columns, BlobReader* blobs,
                                   void* record) const {
-  const Status status = codec_->DecodeRow(key, row, columns, blobs, record);
+  const Status status = codec_->DecodeRow(row, columns, blobs, record);
   if (!status.ok() || !active_ || Compute(columns, static_cast<unsigned char*>(record)))
     return status;
   return Status(Code::kUnsupported, "a generated column cannot be computed");
@@ -156,7 +157,7 @@ bool ComputedColumns::Compute(const void* columns, unsigned char* record) const 
   unsigned char* const now = table_->record[0];
   if (record != now) repoint_field_to_record(table_, now, record);
   // The columns that it depends on are undefined unless they were read.
-  const auto* const read = static_cast<const MY_BITMAP*>(columns);
+  const MY_BITMAP* const read = BitmapOf(static_cast<const WantedColumns*>(columns));
   const bool computed = std::all_of(fields_.begin(), fields_.end(), [read](Field* field) {
     const bool known =
         read == nullptr || bitmap_is_subset(&field->gcol_info->base_columns_map, read);

@@ -50,11 +50,11 @@ class ComputedColumns final : public RowCodec {
                    ByteBuffer* row) const override {
     return codec_->EncodeRow(record, key_bytes, blobs, row);
   }
-  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+  Status DecodeRow(const VersionView& row, const void* columns, BlobReader* blobs,
                    void* record) const override;
-  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+  Status DecodeEntry(uint32_t index, const VersionView& entry, const void* columns,
                      void* record) const override {
-    return codec_->DecodeEntry(index, key, payload, columns, record);
+    return codec_->DecodeEntry(index, entry, columns, record);
   }
   Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override {

@@ -38,7 +38,7 @@ void GroupReader::Prepare(const Read& read) const {
       key_read ? read.key_read->ColumnsOf(part, plan_->access_key, &from_entry)
                : part.server_table()->read_set;
   part.ComputeColumns(read.key_read->asked);
-  part.reader()->SetColumns(columns, read.keys);
+  part.SetColumns(columns, read.keys);
   part.reader()->set_entry_only(from_entry && part.reader()->index() != 0);
   part.reader()->SetFilter(nullptr);
   part.scan.prepared = true;

@@ -40,7 +40,7 @@ void ha_rowan::PrepareRead() {
   // A plan evaluates its condition on rows that the server does not see.
   const bool judged = row_plan_ != nullptr && row_plan_->has_condition();
   part_->ComputeColumns(key_read_.asked || compared || key_read_.merges || entries_go || judged);
-  reader()->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
+  part_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader()->set_entry_only(from_entry);
   reader()->SetFilter(Filter());
   part_->scan.prepared = true;
@@ -469,7 +469,7 @@ int ha_rowan::ft_init() {
   static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(ft_handler))->Rewind();
   PrepareRead();
   // Checking whether a row still matches needs the texts, whatever the statement names.
-  if (read_options_.mode != ReadMode::kSnapshot) reader()->SetColumns(nullptr, RowKeys::kKeep);
+  if (read_options_.mode != ReadMode::kSnapshot) part_->SetColumns(nullptr, RowKeys::kKeep);
   return 0;
 }
 

@@ -219,7 +219,7 @@ Status ha_rowan::ShowDuplicate(Status status, Bytes entry_key) {
   Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), entry_key, &scratch);
   if (!row_key.ok()) return row_key.status();
   part_->ComputeColumns(true);
-  reader()->SetColumns(nullptr, KeysFor(false));
+  part_->SetColumns(nullptr, KeysFor(false));
   const Status read = reader()->GetRow(*row_key, table->record[0]);
   return read.ok() ? status : read;
 }

@@ -11,6 +11,8 @@
 #include "engine/table_cursor.h"
 #include "engine/table_writer.h"
 #include "plugin/codec/spatial_scan.h"
+#include "plugin/codec/table_codec.h"
+#include "plugin/codec/wanted_columns.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/stored_row.h"
 #include "plugin/handler/table_share.h"
@@ -50,6 +52,11 @@ class TablePart {
   void MakeReader();
   /// Null until it is made.
   [[nodiscard]] TableCursor* reader() const { return reader_.get(); }
+  /// What the reader delivers, from the next read on; null: all columns. The bitmap stays.
+  void SetColumns(const MY_BITMAP* columns, RowKeys keys) {
+    if (columns != nullptr) wanted_.Set(codec().layout(), columns);
+    reader_->SetColumns(columns == nullptr ? nullptr : &wanted_, keys);
+  }
   /// Tells client and error log what the result lacks because damaged parts were skipped.
   void ReportSalvage(THD* thd);
   /// Counts the statement's reads and cleans up after it.
@@ -80,6 +87,7 @@ class TablePart {
   TABLE* server_table_ = nullptr;
   TableShare* share_ = nullptr;
   std::unique_ptr<ComputedColumns> computed_columns_;
+  WantedColumns wanted_;
   std::unique_ptr<TableCursor> reader_;
   std::unique_ptr<StoredEntryFinder> stored_entries_;
   std::unique_ptr<TableWriter> writer_;  ///< null before the first change

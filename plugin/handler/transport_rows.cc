@@ -114,7 +114,7 @@ Status RowTransport::Pack(Bytes key, ExportedRow* row) {
 
 Status RowTransport::Unpack(const ExportedRow& row) {
   unpacked_ = &row;
-  const Status status = codec_->DecodeRow(row.key, row.row, nullptr, this, table_->record[0]);
+  const Status status = codec_->DecodeRow({row.key, row.row}, nullptr, this, table_->record[0]);
   if (!status.ok()) return status;
   if (computed_columns_ != nullptr && !computed_columns_->Compute(table_->record[0])) {
     return Status(Code::kUnsupported, "a generated column cannot be computed");

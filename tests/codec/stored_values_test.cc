@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace rowan {
+namespace rowan::stored_values_test {
 namespace {
 
 using Place = PlacedValue::Place;
@@ -171,4 +171,4 @@ TEST(StoredValuesTest, ErrorsOfReadingAreToldAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace rowan
+}  // namespace rowan::stored_values_test

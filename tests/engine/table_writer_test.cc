@@ -51,17 +51,17 @@ class NoteCodec final : public RowCodec {
     AppendReference(text.stored, row);
     return Status::Ok();
   }
-  Status DecodeRow(Bytes key, Bytes row, const void*, BlobReader* blobs,
+  Status DecodeRow(const VersionView& row, const void*, BlobReader* blobs,
                    void* record) const override {
     Note* note = static_cast<Note*>(record);
-    const std::string_view text = AsText(row);
-    *note = {LoadBe64(key.data()), text[0],
+    const std::string_view text = AsText(row.value);
+    *note = {LoadBe64(row.key.data()), text[0],
              std::string(text.substr(2, static_cast<size_t>(text[1])))};
-    Result<Bytes> read = blobs->Read(ReferenceIn(row), 7);
+    Result<Bytes> read = blobs->Read(ReferenceIn(row.value), 7);
     if (read.ok()) note->text = *read;
     return read.status();
   }
-  Status DecodeEntry(uint32_t, Bytes, Bytes, const void*, void*) const override {
+  Status DecodeEntry(uint32_t, const VersionView&, const void*, void*) const override {
     return Status(Code::kUnsupported);
   }
   [[nodiscard]] bool HasSeveralEntries(uint32_t index) const override {
