@@ -42,8 +42,9 @@ Status CopyEntries(ScanState* scan, size_t slots, size_t* looked) {
   const LeafPrefix prefix(leaf.prefix());
   const size_t step = scan->forward() ? 1 : SIZE_MAX;
   size_t slot = scan->cursor->slot();
+  size_t room = scan->limit - std::min(scan->limit, scan->items.size());
   size_t count = 0;
-  for (; count < slots && scan->items.size() < scan->limit; ++count, slot += step) {
+  for (; count < slots && room > 0; ++count, slot += step) {
     const NodeView::Entry entry = leaf.EntryAt(slot);
     const size_t value_bytes = entry.bytes.size() - entry.suffix_bytes;
     if (value_bytes == 0) return scan->Damage("an entry without a header");
@@ -61,6 +62,8 @@ Status CopyEntries(ScanState* scan, size_t slots, size_t* looked) {
     prefix.CopyTo(target);
     std::memcpy(target + prefix.size(), entry.bytes.data(), entry.bytes.size());
     scan->arena.Commit(bytes);
+    scan->copied_bytes += bytes - header_bytes;
+    --room;
     scan->items.push_back(
         {.key_offset = static_cast<uint32_t>(offset),
          .value_offset = static_cast<uint32_t>(offset + tree_key_bytes + header_bytes),

@@ -39,6 +39,7 @@ Status ScanState::Copy(Bytes value, bool has_repeat) {
   item.has_repeat = has_repeat;
   item.value_offset = arena.Append(value);
   item.value_bytes = static_cast<uint32_t>(value.size());
+  copied_bytes += key_bytes + value.size();
   return Status::Ok();
 }
 

@@ -57,6 +57,7 @@ struct ScanState {
   void ClearBatch() {
     items.clear();
     arena.Clear();
+    copied_bytes = 0;
   }
   /// Copies key and `value` of the entry under the tree cursor.
   Status Copy(Bytes value, bool has_repeat);
@@ -133,6 +134,7 @@ struct ScanState {
   ReadCounts counts;             ///< since they were last taken
   std::vector<BatchItem> items;
   ByteArena arena;
+  uint64_t copied_bytes = 0;  ///< of the batch's keys and values, as they came from the leaf
 
   std::vector<std::byte> end_key;    ///< of forward scans, exclusive; empty: none
   std::vector<std::byte> start_key;  ///< of backward scans, inclusive; empty: none

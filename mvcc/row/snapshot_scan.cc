@@ -41,7 +41,7 @@ Status SnapshotScan::Collect(Status positioned) {
 void SnapshotScan::CountExamined(uint16_t first) {
   const uint16_t last = scan_->cursor->slot();
   scan_->counts.examined_entries += 1u + (last > first ? last - first : first - last);
-  scan_->counts.examined_bytes += scan_->BytesFrom(0);  // batches begin empty
+  scan_->counts.examined_bytes += scan_->copied_bytes;  // batches begin empty
 }
 
 Status SnapshotScan::CollectLeaf() {
