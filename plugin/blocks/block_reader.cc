@@ -70,18 +70,27 @@ Status BlockReader::NextBatch(TableCursor* reader, ReadValues read_values) {
     return Status::Ok();
   }
   batch_.Start(stored_, &rows_);
-  if (plan_->filter != nullptr) plan_->filter->Run(&batch_, &rows_);
+  if (plan_->filter != nullptr) Filter();
   read_values(&batch_, &rows_);
   batch_.aside().ForEach([this](RowNumber row) { aside_.push_back(row); });
   return Status::Ok();
 }
 
-void BlockReader::CountExamined(uint64_t rows) {
-  if (rows != 0) current_thd->inc_examined_row_count(rows);
+void BlockReader::Filter() {
+  if (plan_->holds_between && rows_.size() > 2) {
+    // All rows of a batch are of one range.
+    Selection ends;
+    ends.Append(*rows_.begin());
+    ends.Append(*(rows_.end() - 1));
+    plan_->filter->Run(&batch_, &ends);
+    if (ends.size() == 2) return;
+    rows_.Remove(batch_.aside());
+  }
+  plan_->filter->Run(&batch_, &rows_);
 }
 
-Status BlockReader::Put(RowNumber row, unsigned char* record) {
-  return reader_->PutEntry(stored_.keys[row], stored_.values[row], record);
+void BlockReader::CountExamined(uint64_t rows) {
+  if (rows != 0) current_thd->inc_examined_row_count(rows);
 }
 
 Status BlockReader::PutIfPasses(TableCursor* reader, const StoredRow& row,

@@ -24,6 +24,8 @@ struct BlockPlan {
   std::unique_ptr<FilterProgram> filter;  ///< null: all rows pass
   Item* condition = nullptr;              ///< the same, for rows that are left to the server
   std::vector<RowPlan::Range> ranges;
+  /// The filter is true for all rows between two of one range for which it is.
+  bool holds_between = false;
   uint32_t helpers = 0;  ///< threads that may help to read (piece_scan.h)
 };
 
@@ -61,7 +63,9 @@ class BlockReader {
   /// Rows that may pass, ascending.
   [[nodiscard]] const std::vector<RowNumber>& aside() const { return aside_; }
   /// Puts a row into the record. kNotFound: there is none.
-  Status Put(RowNumber row, unsigned char* record);
+  Status Put(RowNumber row, unsigned char* record) {
+    return reader_->PutEntry(stored_.keys[row], stored_.values[row], record);
+  }
   /// The same for one that is aside. kNotFound: it does not pass.
   Status PutIfPasses(RowNumber row, unsigned char* record) {
     return PutIfPasses(reader_, {stored_.keys[row], stored_.values[row]}, record);
@@ -80,6 +84,8 @@ class BlockReader {
   [[nodiscard]] std::string description() const;
 
  private:
+  void Filter();
+
   const std::shared_ptr<const BlockPlan> plan_;
   std::vector<RowPlan::Range> ranges_;  ///< of all that is read
   BatchSource source_;

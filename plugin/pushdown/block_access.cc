@@ -19,6 +19,7 @@
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/handler/key_bounds.h"
 #include "plugin/handler/key_read.h"
+#include "plugin/pushdown/range_condition.h"
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
@@ -28,6 +29,7 @@ namespace {
 struct ScannedRanges {
   uint32_t index_number = 0;
   std::vector<RowPlan::Range> ranges;
+  bool holds_between = false;  ///< as BlockPlan's
 };
 
 bool TakeIndex(const ha_rowan& file, uint key, ScannedRanges* scanned) {
@@ -35,14 +37,19 @@ bool TakeIndex(const ha_rowan& file, uint key, ScannedRanges* scanned) {
          IsSearchableKey(file.part().codec(), key, &scanned->index_number);
 }
 
-bool TakeRanges(const ha_rowan& file, const AccessPath& path, ScannedRanges* scanned) {
+bool TakeRanges(const ha_rowan& file, const AccessPath& path, Item* condition,
+                ScannedRanges* scanned) {
   const auto& scan = path.index_range_scan();
   if (scan.geometry || scan.need_rows_in_rowid_order || scan.reverse) return false;
   if (!TakeIndex(file, scan.index, scanned)) return false;
+  const KEY& key = file.part().server_table()->key_info[scan.index];
+  scanned->holds_between = true;
   for (unsigned i = 0; i < scan.num_ranges; ++i) {
     QUICK_RANGE* const range = scan.ranges[i];
     key_range low;
     key_range high;
+    scanned->holds_between =
+        scanned->holds_between && HoldsBetween(condition, key, EqualParts(key, *range));
     range->make_min_endpoint(&low);
     range->make_max_endpoint(&high);
     const bool has_low = (range->flag & NO_MIN_RANGE) == 0 && low.keypart_map != 0;
@@ -65,14 +72,15 @@ bool TakeLookUp(const ha_rowan& file, const Index_lookup& keys, ScannedRanges* s
   return TakeIndex(file, static_cast<uint>(keys.key), scanned);
 }
 
-bool TakeScan(const ha_rowan& file, const AccessPath& path, ScannedRanges* scanned) {
+bool TakeScan(const ha_rowan& file, const AccessPath& path, Item* condition,
+              ScannedRanges* scanned) {
   switch (path.type) {
     case AccessPath::TABLE_SCAN: scanned->ranges.emplace_back(); return true;
     case AccessPath::INDEX_SCAN:
       scanned->ranges.emplace_back();
       return !path.index_scan().reverse &&
              TakeIndex(file, static_cast<uint>(path.index_scan().idx), scanned);
-    case AccessPath::INDEX_RANGE_SCAN: return TakeRanges(file, path, scanned);
+    case AccessPath::INDEX_RANGE_SCAN: return TakeRanges(file, path, condition, scanned);
     case AccessPath::REF: return !path.ref().reverse && TakeLookUp(file, *path.ref().ref, scanned);
     case AccessPath::REF_OR_NULL: return TakeLookUp(file, *path.ref_or_null().ref, scanned);
     default: return false;
@@ -128,19 +136,21 @@ Counter ReadBlockAccess(THD* thd, ha_rowan* file, AccessPath* top, BlockAccess* 
   access->top = top;
   access->scan = has_filter ? top->filter().child : top;
   if (has_filter && top->filter().materialize_subqueries) return Counter::kBlocksLeftByCondition;
+  BlockPlan& plan = access->plan;
+  if (has_filter) plan.condition = top->filter().condition;
   ScannedRanges scanned;
   // Generated columns are the server's to compute.
   if (table->vfield != nullptr || file->part().reader()->salvages() ||
-      !HasEnoughRows(thd, *access->scan) || !TakeScan(*file, *access->scan, &scanned)) {
+      !HasEnoughRows(thd, *access->scan) ||
+      !TakeScan(*file, *access->scan, plan.condition, &scanned)) {
     return Counter::kBlocksLeftByAccess;
   }
-  BlockPlan& plan = access->plan;
+  plan.holds_between = scanned.holds_between;
   plan.ranges = std::move(scanned.ranges);
   plan.values =
       std::make_unique<BatchPlan>(table, file->part().codec().layout(), scanned.index_number);
   if (has_filter) {
     const char* reason = nullptr;
-    plan.condition = top->filter().condition;
     plan.filter = FilterProgram::Compile(plan.condition, plan.values.get(), &reason);
     if (plan.filter == nullptr) return Counter::kBlocksLeftByCondition;
   }

@@ -27,21 +27,6 @@ namespace {
 /// The server skips fewer rows just as fast.
 constexpr ha_rows kSkipMin = 16;
 
-/// Leading parts of the key that have one value in all of the range.
-uint EqualParts(const KEY& key, const QUICK_RANGE& range) {
-  if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
-  uint part = 0;
-  uint offset = 0;
-  for (; part < key.user_defined_key_parts; ++part) {
-    const key_part_map bit = key_part_map{1} << part;
-    if ((range.min_keypart_map & bit) == 0 || (range.max_keypart_map & bit) == 0) break;
-    const uint bytes = key.key_part[part].store_length;
-    if (memcmp(range.min_key + offset, range.max_key + offset, bytes) != 0) break;
-    offset += bytes;
-  }
-  return part;
-}
-
 /// What the scan reads, as the plan tells it: filled in if it can be counted.
 class Recogniser {
  public:

@@ -77,7 +77,9 @@ Status PushBlock(THD* thd, AccessPath* root, JOIN* join) {
 int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
   ForgetPlans(join->query_block);
-  if (ShowsItsRecord(*join->query_block)) return 0;
+  // What the optimizer has read itself is not read again.
+  const bool is_read = join->primary_tables != 0 && join->plan_is_const();
+  if (is_read || ShowsItsRecord(*join->query_block)) return 0;
   if (PushBlock(thd, root, join).ok()) return 0;
   my_error(ER_OUT_OF_RESOURCES, MYF(0));
   return 1;

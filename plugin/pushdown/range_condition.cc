@@ -8,6 +8,7 @@
 #include "sql/item_cmpfunc.h"
 #include "sql/item_func.h"
 #include "sql/key.h"
+#include "sql/range_optimizer/range_optimizer.h"
 
 namespace rowan {
 namespace {
@@ -108,6 +109,20 @@ bool HoldsBetween(Item* condition, const KEY& key, unsigned equal_parts) {
   if (part < 0) return false;
   if (static_cast<unsigned>(part) < equal_parts) return true;
   return static_cast<unsigned>(part) == equal_parts && !is_list;
+}
+
+unsigned EqualParts(const KEY& key, const QUICK_RANGE& range) {
+  if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
+  uint part = 0;
+  uint offset = 0;
+  for (; part < key.user_defined_key_parts; ++part) {
+    const key_part_map bit = key_part_map{1} << part;
+    if ((range.min_keypart_map & bit) == 0 || (range.max_keypart_map & bit) == 0) break;
+    const uint bytes = key.key_part[part].store_length;
+    if (memcmp(range.min_key + offset, range.max_key + offset, bytes) != 0) break;
+    offset += bytes;
+  }
+  return part;
 }
 
 }  // namespace rowan
