@@ -43,13 +43,11 @@ bool TakeRanges(const ha_rowan& file, const AccessPath& path, Item* condition,
   if (scan.geometry || scan.need_rows_in_rowid_order || scan.reverse) return false;
   if (!TakeIndex(file, scan.index, scanned)) return false;
   const KEY& key = file.part().server_table()->key_info[scan.index];
-  scanned->holds_between = true;
+  scanned->holds_between = HoldsBetween(condition, key, scan.ranges, scan.num_ranges);
   for (unsigned i = 0; i < scan.num_ranges; ++i) {
     QUICK_RANGE* const range = scan.ranges[i];
     key_range low;
     key_range high;
-    scanned->holds_between =
-        scanned->holds_between && HoldsBetween(condition, key, EqualParts(key, *range));
     range->make_min_endpoint(&low);
     range->make_max_endpoint(&high);
     const bool has_low = (range->flag & NO_MIN_RANGE) == 0 && low.keypart_map != 0;
@@ -89,10 +87,16 @@ bool TakeScan(const ha_rowan& file, const AccessPath& path, Item* condition,
 
 constexpr double kRowsInRangesMin = 200;
 
-/// For fewer rows a plan of batches takes longer to make than it saves.
+/// For fewer rows a plan of batches takes longer to make than it saves. Each range begins a batch
+/// of its own, which saves nothing before its third row: many ranges of a row each are read faster
+/// one by one, and their pages ahead.
 bool HasEnoughRows(THD* thd, const AccessPath& scan) {
   const double rows = scan.num_output_rows();
-  return rows < 0 || rows >= PushdownRowsMin(thd);  // negative: not known
+  if (rows < 0) return true;              // not known
+  constexpr double kFurtherRange = 0.06;  // of the limit: three rows of its default
+  const bool has_ranges = scan.type == AccessPath::INDEX_RANGE_SCAN;
+  const unsigned ranges = has_ranges ? scan.index_range_scan().num_ranges : 1;
+  return rows >= PushdownRowsMin(thd) * (1 + kFurtherRange * (ranges - 1.0));
 }
 
 }  // namespace

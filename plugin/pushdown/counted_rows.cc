@@ -91,10 +91,14 @@ class Recogniser {
   bool Ranges(const AccessPath& path) {
     const auto& scan = path.index_range_scan();
     if (scan.geometry || scan.need_rows_in_rowid_order || !TakeKey(scan.index)) return false;
+    const KEY& key = table_->key_info[scan.index];
+    if (!HoldsBetween(plan_->condition, key, scan.ranges, scan.num_ranges) ||
+        !HoldsBetween(plan_->index_condition, key, scan.ranges, scan.num_ranges)) {
+      return false;
+    }
     plan_->forward = !scan.reverse;
     for (unsigned i = 0; i < scan.num_ranges; ++i) {
       QUICK_RANGE* range = scan.ranges[i];
-      if (!ConditionsHoldBetween(EqualParts(table_->key_info[scan.index], *range))) return false;
       key_range low;
       key_range high;
       range->make_min_endpoint(&low);

@@ -88,6 +88,21 @@ bool IsInterval(const Item_func& comparison) {
   }
 }
 
+/// Leading parts of the key that have one value in all of the range.
+unsigned EqualParts(const KEY& key, const QUICK_RANGE& range) {
+  if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
+  uint part = 0;
+  uint offset = 0;
+  for (; part < key.user_defined_key_parts; ++part) {
+    const key_part_map bit = key_part_map{1} << part;
+    if ((range.min_keypart_map & bit) == 0 || (range.max_keypart_map & bit) == 0) break;
+    const uint bytes = key.key_part[part].store_length;
+    if (memcmp(range.min_key + offset, range.max_key + offset, bytes) != 0) break;
+    offset += bytes;
+  }
+  return part;
+}
+
 }  // namespace
 
 bool HoldsBetween(Item* condition, const KEY& key, unsigned equal_parts) {
@@ -111,18 +126,16 @@ bool HoldsBetween(Item* condition, const KEY& key, unsigned equal_parts) {
   return static_cast<unsigned>(part) == equal_parts && !is_list;
 }
 
-unsigned EqualParts(const KEY& key, const QUICK_RANGE& range) {
-  if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
-  uint part = 0;
-  uint offset = 0;
-  for (; part < key.user_defined_key_parts; ++part) {
-    const key_part_map bit = key_part_map{1} << part;
-    if ((range.min_keypart_map & bit) == 0 || (range.max_keypart_map & bit) == 0) break;
-    const uint bytes = key.key_part[part].store_length;
-    if (memcmp(range.min_key + offset, range.max_key + offset, bytes) != 0) break;
-    offset += bytes;
+bool HoldsBetween(Item* condition, const KEY& key, QUICK_RANGE* const* ranges, unsigned count) {
+  // Ranges of a list are many and alike, and its condition is as long.
+  unsigned known = UINT_MAX;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned equal_parts = EqualParts(key, *ranges[i]);
+    if (equal_parts == known) continue;
+    if (!HoldsBetween(condition, key, equal_parts)) return false;
+    known = equal_parts;
   }
-  return part;
+  return true;
 }
 
 }  // namespace rowan

@@ -14,7 +14,7 @@ namespace rowan {
 /// The first `equal_parts` parts of the key have the same value throughout the range. True for a
 /// null condition.
 bool HoldsBetween(Item* condition, const KEY& key, unsigned equal_parts);
-/// Leading parts of the key that have one value in all of the range.
-unsigned EqualParts(const KEY& key, const QUICK_RANGE& range);
+/// The same for each of some ranges of the key.
+bool HoldsBetween(Item* condition, const KEY& key, QUICK_RANGE* const* ranges, unsigned count);
 
 }  // namespace rowan

@@ -209,6 +209,18 @@ def test_small_scans_are_left_to_the_server(t):
     queries.check("SELECT id FROM {t} WHERE price > 0", says="Filter: ")
 
 
+def test_lists_of_keys_are_left_to_the_server(t):
+    _fill(t, 3000)
+    queries = Queries(t)
+    keys = ", ".join(str(id) for id in range(1, 3000, 5))
+    ranges = " OR ".join(f"id BETWEEN {id} AND {id + 5}" for id in range(1, 2000, 10))
+    for rows, pushed in ((0, True), (50, False)):
+        queries.client.execute(f"SET rowan_pushdown_rows_min = {rows}")
+        by_key = "SELECT SUM(k), MAX(s) FROM {t} FORCE INDEX (PRIMARY) WHERE "
+        queries.check(by_key + f"id IN ({keys})", pushed)
+        queries.check(by_key + ranges, True)
+
+
 def test_a_row_of_which_there_is_none(t):
     """The server takes some values of an empty subquery from the record."""
     _fill(t, 3)
