@@ -35,6 +35,7 @@ Status SnapshotScan::Collect(Status positioned) {
     }
     if (scan_->finished) return Status(Code::kEndOfRange);
     if (scan_->interrupted()) return Status(Code::kInterrupted);
+    scan_->ClearBatch();  // of what turned out to be invisible
   }
 }
 

@@ -24,7 +24,7 @@ class BatchSource {
   void SetRanges(std::vector<RowPlan::Range> ranges);
   /// What is left behind the rows that were handed out last.
   [[nodiscard]] std::vector<RowPlan::Range> Rest() const;
-  /// The next rows, at least one. They stay until the next call. kEndOfRange.
+  /// The next rows, at least one, all of one range. They stay until the next call. kEndOfRange.
   Status Next(TableCursor* reader, StoredRows* rows);
 
  private:

@@ -18,6 +18,7 @@ struct FixedStep {
     kRow8,
     kRow,
     kKey,
+    // From here on reversed.
     kReversedKey4,
     kReversedKey8,
     kReversedKey,

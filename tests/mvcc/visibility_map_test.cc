@@ -153,6 +153,26 @@ TEST_F(VisibilityMapTest, EntryIsFoundWithoutCopiesOfItsNeighbours) {
   }
 }
 
+TEST_F(VisibilityMapTest, RowsThatASnapshotPassesOverAreCountedOnce) {
+  constexpr uint32_t kRows = 2000;  // on dozens of leaves
+  Reader old(&fixture_);
+  Fill(kRows);
+  Do([&](Actor* writer) {  // a second version: the reader has to look for its own
+    for (uint32_t id = 0; id < kRows; ++id) {
+      TestRow changed = RowOf(id);
+      changed.text = "other text";
+      const Status status = fixture_.Update(writer, id, RowOf(id), changed);
+      if (!status.ok()) return status;
+    }
+    return Status::Ok();
+  });
+  old.actor.cursor.TakeCounts();
+  EXPECT_TRUE(old.Keys(0).empty());
+  const ReadCounts counts = old.actor.cursor.TakeCounts();
+  EXPECT_EQ(counts.examined_entries, kRows);
+  EXPECT_LT(counts.examined_bytes, kRows * 50);
+}
+
 TEST_F(VisibilityMapTest, MapIsRebuiltByReaders) {
   Fill(3000);
   const Index& built = *fixture_.index(1);
