@@ -17,13 +17,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                         $<$<COMPILE_LANGUAGE:CXX>:-mmemset-strategy=unrolled_loop:64:noalign,libcall:-1:noalign>)
   endif()
 endif()
-# Without them a function is three instructions shorter and has a register more; who unwinds reads the
-# tables that there are anyway. Sanitizers do not.
-if(ROWAN_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
-  add_compile_options(-fno-omit-frame-pointer)
-else()
-  add_compile_options(-fomit-frame-pointer)
-endif()
+add_compile_options(-fno-omit-frame-pointer)
 # A build is mostly debug information: compressed, and archives that point at their objects instead of
 # holding copies, it takes less than half of the disk.
 add_compile_options(-gz)
