@@ -338,12 +338,13 @@ Result<uint32_t> PageAllocator::GiveBack(SpaceId space, uint32_t keep_pages, uin
   return MapOf(space)->GiveBack(keep_pages, extents_max);
 }
 
-Result<PageGuard> PageAllocator::FixBitmapOf(PageId id) {
+Result<PageGuard> PageAllocator::FixBitmapOf(PageId id, FixHint hint) {
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = id.page.value() / GroupPages(page_bytes);
   const PageId bitmap_id{id.space, BitmapPage(group, page_bytes)};
-  Result<PageGuard> bitmap = pool_->Fix(bitmap_id, LatchMode::kShared);
+  Result<PageGuard> bitmap = pool_->Fix(bitmap_id, LatchMode::kShared, hint);
   if (bitmap.ok() && PageTypeOf(bitmap->page()) != PageType::kSpaceBitmap) {
+    if (IsSpeculative(hint)) return Status(Code::kCorrupt);
     return pool_->ReportDamage(bitmap_id, "it is not the bitmap page that belongs here");
   }
   return bitmap;
@@ -354,8 +355,8 @@ bool PageAllocator::IsSetIn(const PageGuard& bitmap, PageId id) const {
   return BitmapTest({bitmap.page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
 }
 
-Result<bool> PageAllocator::IsAllocated(PageId id) {
-  Result<PageGuard> bitmap = FixBitmapOf(id);
+Result<bool> PageAllocator::IsAllocated(PageId id, FixHint hint) {
+  Result<PageGuard> bitmap = FixBitmapOf(id, hint);
   if (!bitmap.ok()) return bitmap.status();
   return IsSetIn(*bitmap, id);
 }

@@ -100,8 +100,9 @@ class PageAllocator {
   /// at most `extents_max`, and returns how many. They are taken back before the file grows.
   /// kUnsupported where the file system cannot make holes. Waits for the log.
   Result<uint32_t> GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max);
-  /// True if the page's bit is set. For checks.
-  Result<bool> IsAllocated(PageId page);
+  /// True if the page's bit is set. For checks. Damage of the bitmap is not logged if the hint is
+  /// speculative: a space is live shortly before it has its first pages.
+  Result<bool> IsAllocated(PageId page, FixHint hint = FixHint::kNormal);
   /// Fixes a page shared for inspection while others may be freeing it; kNotFound if it is free.
   /// Damage is logged only if the page is in use: one that was freed before it was ever written
   /// reads as zeros.
@@ -128,7 +129,7 @@ class PageAllocator {
   /// A name that no other instance uses, since several may be given the same folder.
   [[nodiscard]] std::string PlaceIn(const std::string& folder, SpaceId space) const;
   /// The bitmap page that has the page's bit, latched shared.
-  Result<PageGuard> FixBitmapOf(PageId page);
+  Result<PageGuard> FixBitmapOf(PageId page, FixHint hint = FixHint::kNormal);
   [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
   /// For a page that could not be read: reads it again while it can be neither freed nor allocated.
   /// Damage is logged. kNotFound: it is free; kRestart: another thread has read it in, or is about

@@ -140,12 +140,15 @@ void Scrubber::CheckPage(PageId page, MutableBytes image) {
   if (!wrong.empty() && StaysWrong(page, image, &wrong)) RepairOrReport(page, wrong);
 }
 
+bool Scrubber::IsFree(PageId page) {
+  const Result<bool> used = storage_->allocator()->IsAllocated(page, FixHint::kSpeculative);
+  return used.ok() && !used.value();
+}
+
 bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
   for (int i = 0; i < kScrubTries; ++i) {
-    const Result<bool> used = storage_->allocator()->IsAllocated(page);
     // A page not in use may never have been written. One that is changed is written again.
-    if (used.ok() && !used.value()) return false;
-    if (storage_->pool()->IsDirty(page)) return false;
+    if (IsFree(page) || storage_->pool()->IsDirty(page)) return false;
     std::this_thread::sleep_for(kScrubPause);
     if (!storage_->files()->ReadPage(page, image).ok()) return false;  // the next round tells
     *wrong = storage_->pool()->WrongWith(image, page);
@@ -155,24 +158,26 @@ bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
 }
 
 void Scrubber::RepairOrReport(PageId page, const std::string& wrong) {
-  const Result<bool> used = storage_->allocator()->IsAllocated(page);
-  if (used.ok() && !used.value()) return;
   const std::string path = storage_->files()->PathOf(page.space);
-  const Result<PageGuard> guard = storage_->pool()->Fix(page, LatchMode::kExclusive);
-  if (guard.ok()) {
-    // Below the tail, so that the next flush of everything writes it although nothing is logged.
-    storage_->pool()->MarkDirty(guard.value(), storage_->log()->tail() - 1);
-    AddCounter(Counter::kScrubPagesRewritten);
-    NoteFinding(
-        Format("Page {} of '{}' was damaged on disk: {}. The buffer pool has it whole and "
-               "writes it again.",
-               page.page.value(), path, wrong));
-    return;
-  }
-  // Dropped in the meantime, or waiting for what redo has kept for it.
-  if (!guard.status().Is(Code::kCorrupt) && !guard.status().Is(Code::kIoError)) return;
+  const Status held = storage_->allocator()->FixInUse(page).status();
+  if (held.ok()) return Repair(page, path, wrong);
+  // Freed or dropped in the meantime, or waiting for what redo has kept for it.
+  if (!held.Is(Code::kCorrupt) && !held.Is(Code::kIoError)) return;
   AddCounter(Counter::kScrubPagesDamaged);
   NoteFinding(Format("Page {} of '{}' is damaged: {}.", page.page.value(), path, wrong));
+}
+
+void Scrubber::Repair(PageId page, const std::string& path, const std::string& wrong) {
+  const Result<PageGuard> guard =
+      storage_->pool()->Fix(page, LatchMode::kExclusive, FixHint::kSpeculative);
+  if (!guard.ok()) return;  // freed since
+  // Below the tail, so that the next flush of everything writes it although nothing is logged.
+  storage_->pool()->MarkDirty(guard.value(), storage_->log()->tail() - 1);
+  AddCounter(Counter::kScrubPagesRewritten);
+  NoteFinding(
+      Format("Page {} of '{}' was damaged on disk: {}. The buffer pool has it whole and "
+             "writes it again.",
+             page.page.value(), path, wrong));
 }
 
 void Scrubber::NoteFinding(std::string sentence) {

@@ -52,7 +52,10 @@ class Scrubber {
   bool EnterSpace();
   void CheckPage(PageId page, MutableBytes image);
   [[nodiscard]] bool StaysWrong(PageId page, MutableBytes image, std::string* wrong);
+  /// False also for a page of a space that is being created or dropped.
+  [[nodiscard]] bool IsFree(PageId page);
   void RepairOrReport(PageId page, const std::string& wrong);
+  void Repair(PageId page, const std::string& path, const std::string& wrong);
   void NoteFinding(std::string sentence);
 
   Storage* const storage_;

@@ -338,5 +338,5 @@ def test_read_uncommitted_beside_values_that_come_and_go(t):
     for rows in set(reads):
         t.true(rows in (((1, 4000000), (2, 1000)), ((1, 5000000), (2, 1000))),
                f"read {rows}")
-    t.true("damaged" not in t.server.messages(), "a healthy page was called damaged")
+    t.equal([line for line in t.server.messages().splitlines() if "damaged" in line], [])
     t.check_table("b")

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "space/space_pages.h"
 #include "tests/space/space_fixture.h"
+#include "tests/support/log_capture.h"
 
 namespace rowan::page_allocator_test {
 namespace {
@@ -316,6 +317,20 @@ TEST(PageAllocatorTest, NoTwoFilesWantTheSameNameInADirectory) {
     const std::string trash = fixture.files().PathOf(space) + ".trash";
     ASSERT_TRUE(file_system.Rename(trash, trash + std::to_string(copy)).ok());
   }
+}
+
+TEST(PageAllocatorTest, ASpaceThatHasNoPagesYetIsAskedQuietly) {
+  FaultFileSystem file_system(1);
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  const PageId page{SpaceId(kSpace.value() + 1), PageNumber(2)};
+  ASSERT_TRUE(fixture.files().Create(page.space, 4).ok());
+  LogCapture log;
+  PageAllocator& allocator = fixture.allocator();
+  EXPECT_TRUE(allocator.IsAllocated(page, FixHint::kSpeculative).status().Is(Code::kCorrupt));
+  EXPECT_EQ(log.Text(), "");
+  EXPECT_TRUE(allocator.IsAllocated(page).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(log.Has(" is damaged: ")) << log.Text();
 }
 
 TEST(PageAllocatorTest, ADroppedSpaceIsGone) {
