@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/out_of_memory.h"
@@ -126,6 +127,7 @@ class TableCursor : private RowCodec::BlobReader {
   /// Puts an entry of the batch, or a copy of one, into the record like one that the scan is on; a
   /// filter does not apply. kNotFound: it has no row.
   Status PutEntry(Bytes key, Bytes value, void* record) {
+    ROWAN_DCHECK(gate_ == nullptr);
     view_ = {key, value};
     source_ = Source::kScan;
     try {

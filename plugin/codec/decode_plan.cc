@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/codec/decode_plan.h"
 
-#include "my_bitmap.h"
-
 #include "plugin/codec/stored_values.h"
 #include "plugin/codec/table_layout.h"
+#include "plugin/codec/wanted_columns.h"
 
 namespace rowan {
 namespace {
@@ -37,7 +36,7 @@ void DecodePlan::Compile(const TableLayout& layout, const MY_BITMAP* wanted) {
   size_t until_wanted = 0;
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
-    const bool is_wanted = wanted == nullptr || bitmap_is_set(wanted, column.field);
+    const bool is_wanted = IsWanted(wanted, column.field);
     variables.push_back({.form = is_wanted ? VariableForm(column) : Form::kUnwanted,
                          .null_bit = column.null_bit,
                          .null_offset = column.null_offset,

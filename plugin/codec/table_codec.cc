@@ -361,7 +361,7 @@ Status TableCodec::DecodeEntryByParts(const IndexLayout& index, const VersionVie
     if (part.column == kNoColumn || i == index.array_part) continue;
     const ColumnInfo& column = layout_->columns[part.column];
     if (part.reversible) {
-      if (wanted != nullptr && !bitmap_is_set(wanted, column.field)) continue;
+      if (!IsWanted(wanted, column.field)) continue;
       if (!part.Decode(bytes, column, record)) {
         return Status(Code::kCorrupt, kMalformedEntry);
       }

@@ -47,10 +47,6 @@ RowRoom RoomFor(const TableLayout& layout, size_t key_bytes) {
   return room;
 }
 
-bool Wanted(const MY_BITMAP* columns, const ColumnInfo& column) {
-  return columns == nullptr || bitmap_is_set(columns, column.field);
-}
-
 void AppendNumber(uint64_t number, ByteBuffer* target) {
   std::byte bytes[kVarintBytesMax];
   target->insert(target->end(), bytes, PutVarint(bytes, number));
@@ -264,10 +260,11 @@ Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, B
                              const MY_BITMAP* wanted, VariableDecoder* decoder) {
   for (const RowNullBit& variable : form.variables) {
     if (variable.IsSet(row)) continue;
-    const bool dropped = variable.column == kNoColumn;
     // A caller that wants the whole row also wants its off-page values.
-    const bool read = dropped ? wanted == nullptr : Wanted(wanted, layout.columns[variable.column]);
-    const Status status = decoder->Next(layout, variable.column, read);
+    const bool is_wanted = variable.column == kNoColumn
+                               ? wanted == nullptr
+                               : IsWanted(wanted, layout.columns[variable.column].field);
+    const Status status = decoder->Next(layout, variable.column, is_wanted);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -276,7 +273,7 @@ Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, B
 /// Without those after the last wanted one, which need not be skipped.
 std::span<const uint32_t> WantedVariables(const TableLayout& layout, const MY_BITMAP* wanted) {
   std::span<const uint32_t> columns = layout.variable_columns;
-  while (!columns.empty() && !Wanted(wanted, layout.columns[columns.back()])) {
+  while (!columns.empty() && !IsWanted(wanted, layout.columns[columns.back()].field)) {
     columns = columns.first(columns.size() - 1);
   }
   return columns;
@@ -287,7 +284,7 @@ Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
   for (const uint32_t c : WantedVariables(layout, wanted)) {
     const ColumnInfo& column = layout.columns[c];
     if (column.IsNull(record)) continue;
-    const Status status = decoder->Next(layout, c, Wanted(wanted, column));
+    const Status status = decoder->Next(layout, c, IsWanted(wanted, column.field));
     if (!status.ok()) return status;
   }
   return Status::Ok();

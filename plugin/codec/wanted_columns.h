@@ -42,6 +42,11 @@ class WantedColumns {
   DecodePlan plan_;
 };
 
+/// Null bitmap: all columns are.
+[[nodiscard]] inline bool IsWanted(const MY_BITMAP* wanted, uint field) {
+  return wanted == nullptr || bitmap_is_set(wanted, field);
+}
+
 /// Null for all columns.
 [[nodiscard]] inline const MY_BITMAP* BitmapOf(const WantedColumns* columns) {
   return columns == nullptr ? nullptr : columns->bitmap();

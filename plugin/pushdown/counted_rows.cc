@@ -82,18 +82,18 @@ class Recogniser {
     return file_->pushed_idx_cond_keyno == key;
   }
 
-  [[nodiscard]] bool ConditionsHoldBetween(uint equal_parts) const {
+  /// `bounds`: as HoldsBetween takes them.
+  template <typename... Bounds>
+  [[nodiscard]] bool ConditionsHoldBetween(Bounds... bounds) const {
     const KEY& key = table_->key_info[plan_->key];
-    return HoldsBetween(plan_->condition, key, equal_parts) &&
-           HoldsBetween(plan_->index_condition, key, equal_parts);
+    return HoldsBetween(plan_->condition, key, bounds...) &&
+           HoldsBetween(plan_->index_condition, key, bounds...);
   }
 
   bool Ranges(const AccessPath& path) {
     const auto& scan = path.index_range_scan();
-    if (scan.geometry || scan.need_rows_in_rowid_order || !TakeKey(scan.index)) return false;
-    const KEY& key = table_->key_info[scan.index];
-    if (!HoldsBetween(plan_->condition, key, scan.ranges, scan.num_ranges) ||
-        !HoldsBetween(plan_->index_condition, key, scan.ranges, scan.num_ranges)) {
+    if (scan.geometry || scan.need_rows_in_rowid_order || !TakeKey(scan.index) ||
+        !ConditionsHoldBetween(scan.ranges, scan.num_ranges)) {
       return false;
     }
     plan_->forward = !scan.reverse;
