@@ -145,7 +145,7 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
   }
   leaf_.Release();
   const PageNumber leaf_before = leaf_page_;
-  descent_.ReadLeavesAsScan(HintForNext() == FixHint::kScan);
+  descent_.SetLeafHint(HintForNext());
   Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
   if (!status.ok()) return status;
@@ -247,9 +247,7 @@ Status Cursor::PrepareRight(PageId page, bool is_absent) {
   leaf_.Release();
   if (lists) leaves_ahead_.List(*tree_);
   if (is_absent) {
-    const bool is_scan = HintForNext() == FixHint::kScan;
-    static_cast<void>(tree_->pool()->Fix(
-        page, LatchMode::kShared, is_scan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
+    static_cast<void>(tree_->pool()->Fix(page, LatchMode::kShared, Speculative(HintForNext())));
   }
   if (TryRelatchHere()) return Status::Ok();
   known_leaf_ = {};
@@ -301,7 +299,7 @@ Status Cursor::DescendBefore(Aim aim, Bytes key) {
   leaf_.Release();
   key_valid_ = false;
   descent_.TrackLowerBound(&lower_);
-  descent_.ReadLeavesAsScan(HintForNext() == FixHint::kScan);
+  descent_.SetLeafHint(HintForNext());
   Status status;
   for (;;) {
     const DescentTarget target{aim, key};

@@ -152,7 +152,7 @@ class Cursor {
     leaves_walked_ = 0;
     walked_from_ = kNoPage;
     leaves_ahead_.Restart();
-    descent_.ReadLeavesAsScan(hint_ == FixHint::kScan);
+    descent_.SetLeafHint(hint_);
   }
   Status StepToRight();
   Status StepToLeft();

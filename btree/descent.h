@@ -95,10 +95,8 @@ class Descent {
   /// TrackLowerBound, the bound is the parent's. kNotFound: the root is a leaf.
   Status ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
 
-  /// How leaves are latched from here on: as a scan, or not (FixHint).
-  void ReadLeavesAsScan(bool is_scan) {
-    leaf_hint_ = is_scan ? FixHint::kSpeculativeScan : FixHint::kSpeculative;
-  }
+  /// How leaves are read from here on.
+  void SetLeafHint(FixHint hint) { leaf_hint_ = Speculative(hint); }
   /// Records the lower bound of the leaf that ToLeaf reaches. Call before ToLeaf.
   void TrackLowerBound(std::vector<std::byte>* lower) { lower_ = lower; }
   /// After ToLeaf with TrackLowerBound: false if the leaf is the first one.

@@ -23,4 +23,9 @@ enum class FixHint : uint8_t {
   return hint == FixHint::kSpeculative || hint == FixHint::kSpeculativeScan;
 }
 
+/// The same use of the page, from an optimistic read.
+[[nodiscard]] constexpr FixHint Speculative(FixHint hint) {
+  return IsScan(hint) ? FixHint::kSpeculativeScan : FixHint::kSpeculative;
+}
+
 }  // namespace rowan

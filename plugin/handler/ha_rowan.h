@@ -220,6 +220,8 @@ class ha_rowan : public handler, private EntryFilter {
   uint NextPoint(KEY_MULTI_RANGE* range);
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
+  /// The scan goes on from its place, seeking it anew, up to this end; empty: none.
+  void GoOnUntil(Bytes end);
   [[nodiscard]] bool SkipsRows() const {
     return row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kSkip;
   }

@@ -200,6 +200,12 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
   return ha_rowan::index_read_map(record, key, keypart_map, HA_READ_PREFIX_LAST);
 }
 
+void ha_rowan::GoOnUntil(Bytes end) {
+  reader()->SetEnd(end);
+  reader()->Suspend();
+  reader()->SetSession(session_, read_options_);
+}
+
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (block_rows_ != nullptr) return ReadOfBlock(record);
@@ -208,9 +214,7 @@ int ha_rowan::index_next(uchar* record) {
   if (part_->scan.bounded_by_key) {
     // After an exact read, "next" continues after that key's entries.
     part_->scan.bounded_by_key = false;
-    reader()->SetEnd({});
-    reader()->Suspend();
-    reader()->SetSession(session_, read_options_);
+    GoOnUntil({});
   }
   return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
@@ -263,9 +267,7 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
     // in either direction: from behind the row, as where any other search ended.
     if (thd_sql_command(ha_thd()) != SQLCOM_HA_READ) return HA_ERR_END_OF_FILE;
     PrefixSuccessor(search_key_, &bound_key_);
-    reader()->SetEnd(bound_key_);
-    reader()->Suspend();
-    reader()->SetSession(session_, read_options_);
+    GoOnUntil(bound_key_);
   }
   Status status = reader()->Next(record);
   if (part_->scan.spatial != nullptr && status.Is(Code::kEndOfRange)) {
