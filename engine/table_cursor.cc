@@ -86,8 +86,11 @@ void TableCursor::Suspend() {
 
 Status TableCursor::PrepareRead(ReadMode mode, uint32_t index) {
   if (const Status usable = session_->CheckUsable(); !usable.ok()) return usable;
-  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_, index)
-                                     : session_->CheckCanTellNewer(*table_);
+  if (mode == ReadMode::kSnapshot) return session_->OpenSnapshotFor(*table_, index);
+  // A row's last committed version may be overwritten by a writer that commits meanwhile: purge
+  // waits for a snapshot.
+  if (options_.semi_consistent) session_->OpenSnapshot();
+  return session_->CheckCanTellNewer(*table_);
 }
 
 ReadOptions TableCursor::OptionsFor(EntryKeys* keys, uint32_t index, ReadOptions options) const {

@@ -85,7 +85,9 @@ Status LockingScan::LockRow(bool semi_consistent) {
 }
 
 Status LockingScan::CopyCommitted(const ClusteredHeader& header, Bytes row) {
-  // The leaf latch keeps the undo of writers that are still active (version_chain.h).
+  // The leaf latch keeps the undo of writers that are still active, the snapshot that of those that
+  // commit meanwhile (version_chain.h).
+  ROWAN_DCHECK(scan_->txn->snapshot.active());
   scan_->versions.Start(header, row);
   while (scan_->versions.header().txn != scan_->txn->txn_id() &&
          scan_->manager->IsActive(scan_->versions.header().txn)) {
