@@ -78,13 +78,25 @@ std::string PageAllocator::PlaceIn(const std::string& folder, SpaceId space) con
 }
 
 Status PageAllocator::CreateSpace(SpaceId space, const std::string& folder) {
-  const uint32_t page_bytes = pool_->page_size_bytes();
-  Status status = pool_->files()->Create(space, FirstFilePages(page_bytes),
+  {
+    const ExclusiveLock lock(&mutex_);
+    being_created_.insert(space);
+  }
+  Status status = pool_->files()->Create(space, FirstFilePages(pool_->page_size_bytes()),
                                          folder.empty() ? folder : PlaceIn(folder, space));
-  if (!status.ok()) return status;
-  ForgetMap(space);
+  if (status.ok()) {
+    ForgetMap(space);
+    status = MakeFirstPages(space);
+  }
+  const ExclusiveLock lock(&mutex_);
+  being_created_.erase(space);
+  return status;
+}
+
+Status PageAllocator::MakeFirstPages(SpaceId space) {
+  const uint32_t page_bytes = pool_->page_size_bytes();
   MiniTxn mini_txn(pool_);
-  status = mini_txn.Start(kLogBytesMax);
+  const Status status = mini_txn.Start(kLogBytesMax);
   if (!status.ok()) return status;
   const PageId header_id{space, PageNumber(0)};
   const PageId bitmap_id{space, BitmapPage(0, page_bytes)};
@@ -359,6 +371,19 @@ Result<bool> PageAllocator::IsAllocated(PageId id, FixHint hint) {
   Result<PageGuard> bitmap = FixBitmapOf(id, hint);
   if (!bitmap.ok()) return bitmap.status();
   return IsSetIn(*bitmap, id);
+}
+
+Result<uint32_t> PageAllocator::PagesWithBits(SpaceId space) {
+  {
+    const SharedLock lock(&mutex_);
+    if (being_created_.contains(space)) return 0u;
+  }
+  Result<PageGuard> header =
+      pool_->Fix({space, PageNumber(0)}, LatchMode::kShared, FixHint::kSpeculativeScan);
+  if (!header.ok()) return header.status();
+  const auto groups = LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
+  const uint64_t pages = uint64_t{groups} * GroupPages(pool_->page_size_bytes());
+  return static_cast<uint32_t>(std::min<uint64_t>(pages, UINT32_MAX));
 }
 
 Result<PageGuard> PageAllocator::FixInUse(PageId id) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -101,8 +102,12 @@ class PageAllocator {
   /// kUnsupported where the file system cannot make holes. Waits for the log.
   Result<uint32_t> GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max);
   /// True if the page's bit is set. For checks. Damage of the bitmap is not logged if the hint is
-  /// speculative: a space is live shortly before it has its first pages.
+  /// speculative.
   Result<bool> IsAllocated(PageId page, FixHint hint = FixHint::kNormal);
+  /// How many pages have a bit: none while the space is being created, whose file comes before its
+  /// first pages; fewer than the file has when it grows, which comes before the next bitmap page.
+  /// Damage of the header is not logged.
+  Result<uint32_t> PagesWithBits(SpaceId space);
   /// Fixes a page shared for inspection while others may be freeing it; kNotFound if it is free.
   /// Damage is logged only if the page is in use: one that was freed before it was ever written
   /// reads as zeros.
@@ -125,6 +130,7 @@ class PageAllocator {
   /// Null if there is none.
   std::shared_ptr<SpaceFreeMap> FindMap(SpaceId space);
   void ForgetMap(SpaceId space);
+  Status MakeFirstPages(SpaceId space);
 
   /// A name that no other instance uses, since several may be given the same folder.
   [[nodiscard]] std::string PlaceIn(const std::string& folder, SpaceId space) const;
@@ -141,6 +147,7 @@ class PageAllocator {
   SharedMutex mutex_{LatchRank::kSpaceTable};
   /// Each lives for as long as it is used.
   std::unordered_map<SpaceId, std::shared_ptr<SpaceFreeMap>> maps_ ROWAN_GUARDED_BY(mutex_);
+  std::set<SpaceId> being_created_ ROWAN_GUARDED_BY(mutex_);
 };
 
 /// Registers the redo functions of this folder.

@@ -10,6 +10,8 @@
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/logging.h"
+#include "io/resource_shortage.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -87,8 +89,11 @@ bool Scrubber::EnterSpace() {
     const SpaceId space = spaces_.front();
     if (!storage_->files()->IsLive(space) || storage_->damaged()->Contains(space)) continue;
     const Result<uint32_t> pages = storage_->files()->PageCount(space);
-    if (!pages.ok() || pages.value() == 0) continue;  // dropped meanwhile
-    space_pages_ = pages.value();
+    if (!pages.ok()) continue;  // dropped meanwhile
+    // With a damaged header every page is judged.
+    const Result<uint32_t> with_bits = storage_->allocator()->PagesWithBits(space);
+    space_pages_ = std::min(pages.value(), with_bits.ok() ? with_bits.value() : UINT32_MAX);
+    if (space_pages_ == 0) continue;
     next_page_ = 0;
     return true;
   }
@@ -112,7 +117,7 @@ bool Scrubber::ReadSome() {
     const Status read = whole ? Status::Ok() : storage_->files()->ReadPage(page, image);
     if (read.ok()) {
       CheckPage(page, image);
-    } else if (!read.Is(Code::kNotFound)) {
+    } else if (!read.Is(Code::kNotFound) && !IsResourceShortage(read)) {
       RepairOrReport(page,
                      Format("it cannot be read: {} (error {})", read.message(), read.detail()));
     }
@@ -140,15 +145,18 @@ void Scrubber::CheckPage(PageId page, MutableBytes image) {
   if (!wrong.empty() && StaysWrong(page, image, &wrong)) RepairOrReport(page, wrong);
 }
 
-bool Scrubber::IsFree(PageId page) {
+bool Scrubber::IsFree(PageId page, Bytes image) {
+  const PageNumber bitmap = BitmapPage(page.page.value() / GroupPages(image.size()), image.size());
+  if (page.page == bitmap || page.page == PageNumber(0)) return false;
   const Result<bool> used = storage_->allocator()->IsAllocated(page, FixHint::kSpeculative);
-  return used.ok() && !used.value();
+  // Under a damaged bitmap page, zeros tell nothing.
+  return used.ok() ? !used.value() : IsAllZero(image);
 }
 
 bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
   for (int i = 0; i < kScrubTries; ++i) {
     // A page not in use may never have been written. One that is changed is written again.
-    if (IsFree(page) || storage_->pool()->IsDirty(page)) return false;
+    if (IsFree(page, image) || storage_->pool()->IsDirty(page)) return false;
     std::this_thread::sleep_for(kScrubPause);
     if (!storage_->files()->ReadPage(page, image).ok()) return false;  // the next round tells
     *wrong = storage_->pool()->WrongWith(image, page);
@@ -159,7 +167,9 @@ bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
 
 void Scrubber::RepairOrReport(PageId page, const std::string& wrong) {
   const std::string path = storage_->files()->PathOf(page.space);
-  const Status held = storage_->allocator()->FixInUse(page).status();
+  const bool has_bit = storage_->allocator()->IsAllocated(page, FixHint::kSpeculative).ok();
+  const Status held = has_bit ? storage_->allocator()->FixInUse(page).status()
+                              : storage_->pool()->Fix(page, LatchMode::kShared).status();
   if (held.ok()) return Repair(page, path, wrong);
   // Freed or dropped in the meantime, or waiting for what redo has kept for it.
   if (!held.Is(Code::kCorrupt) && !held.Is(Code::kIoError)) return;

@@ -52,8 +52,8 @@ class Scrubber {
   bool EnterSpace();
   void CheckPage(PageId page, MutableBytes image);
   [[nodiscard]] bool StaysWrong(PageId page, MutableBytes image, std::string* wrong);
-  /// False also for a page of a space that is being created or dropped.
-  [[nodiscard]] bool IsFree(PageId page);
+  /// Whether the page may never have been written. False also in a space that is being dropped.
+  [[nodiscard]] bool IsFree(PageId page, Bytes image);
   void RepairOrReport(PageId page, const std::string& wrong);
   void Repair(PageId page, const std::string& path, const std::string& wrong);
   void NoteFinding(std::string sentence);

@@ -319,7 +319,26 @@ TEST(PageAllocatorTest, NoTwoFilesWantTheSameNameInADirectory) {
   }
 }
 
-TEST(PageAllocatorTest, ASpaceThatHasNoPagesYetIsAskedQuietly) {
+TEST(PageAllocatorTest, ASpaceHasNoBitsBeforeItsFirstPages) {
+  FaultFileSystem file_system(1);
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  const SpaceId space(kSpace.value() + 1);
+  uint32_t asked = 0;
+  file_system.SetObserver([&](FileCall) {
+    ++asked;
+    EXPECT_EQ(fixture.allocator().PagesWithBits(space).value(), 0u);
+  });
+  const LogCapture log;
+  ASSERT_TRUE(fixture.allocator().CreateSpace(space).ok());
+  file_system.SetObserver({});
+  EXPECT_GT(asked, 0u);
+  EXPECT_EQ(fixture.allocator().PagesWithBits(space).value(),
+            GroupPages(fixture.pool().page_size_bytes()));
+  EXPECT_EQ(log.Text(), "");
+}
+
+TEST(PageAllocatorTest, ASpaceWithoutFirstPagesIsAskedQuietly) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
@@ -328,6 +347,7 @@ TEST(PageAllocatorTest, ASpaceThatHasNoPagesYetIsAskedQuietly) {
   LogCapture log;
   PageAllocator& allocator = fixture.allocator();
   EXPECT_TRUE(allocator.IsAllocated(page, FixHint::kSpeculative).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(allocator.PagesWithBits(page.space).status().Is(Code::kCorrupt));
   EXPECT_EQ(log.Text(), "");
   EXPECT_TRUE(allocator.IsAllocated(page).status().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has(" is damaged: ")) << log.Text();

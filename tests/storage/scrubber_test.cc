@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/counters.h"
+#include "space/space_pages.h"
 #include "tests/storage/stored_values.h"
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"
@@ -237,6 +238,28 @@ TEST_F(StorageScrubberTest, WhatIsNotInUseMayBeAnything) {
   }
   ASSERT_GT(damaged, 0u);
   EXPECT_EQ(ScrubAll(), (Found{0, 0}));
+}
+
+// As a crash leaves it while the file grows, before the next bitmap page is made.
+TEST_F(StorageScrubberTest, PagesBehindTheLastBitmapAreNotJudged) {
+  const uint32_t pages = GroupPages(world_.page_size());
+  ASSERT_TRUE(world_.files().Extend(kFirstTableSpace, pages + 8).ok());
+  const LogCapture log;
+  EXPECT_EQ(ScrubAll(), (Found{0, 0}));
+  EXPECT_EQ(log.Text(), "");
+}
+
+TEST_F(StorageScrubberTest, WhatThePoolHasWholeIsWrittenAgainWithoutItsBitmap) {
+  ASSERT_NO_FATAL_FAILURE(StartAgain());
+  const PageId page = values_.SomePage();
+  const PageId bitmap{page.space, BitmapPage(0, world_.page_size())};
+  ASSERT_TRUE(world_.pool().Fix(page, LatchMode::kShared).ok());
+  ASSERT_FALSE(world_.pool().IsResident(bitmap));
+  ASSERT_NO_FATAL_FAILURE(DamageOnDisk(page));
+  ASSERT_NO_FATAL_FAILURE(DamageOnDisk(bitmap));
+  LogCapture log;
+  EXPECT_EQ(ScrubAll(), (Found{1, 1}));
+  EXPECT_TRUE(log.Has("Page 1 of ")) << log.Text();
 }
 
 TEST_F(StorageScrubberTest, ASpaceThatIsMarkedOrGoneIsPassedOver) {
