@@ -28,6 +28,13 @@ constexpr uint32_t kLogBytesMax = 256;
 /// Random bytes in the name of a file outside the instance folder.
 constexpr size_t kRandomBytesInNames = 8;
 
+/// As the space's header counts them.
+Result<uint32_t> BitmapPagesOf(BufferPool* pool, SpaceId space, FixHint hint) {
+  Result<PageGuard> header = pool->Fix({space, PageNumber(0)}, LatchMode::kShared, hint);
+  if (!header.ok()) return header.status();
+  return LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
+}
+
 }  // namespace
 
 std::shared_ptr<SpaceFreeMap> PageAllocator::FindMap(SpaceId space) {
@@ -378,11 +385,9 @@ Result<uint32_t> PageAllocator::PagesWithBits(SpaceId space) {
     const SharedLock lock(&mutex_);
     if (being_created_.contains(space)) return 0u;
   }
-  Result<PageGuard> header =
-      pool_->Fix({space, PageNumber(0)}, LatchMode::kShared, FixHint::kSpeculativeScan);
-  if (!header.ok()) return header.status();
-  const auto groups = LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
-  const uint64_t pages = uint64_t{groups} * GroupPages(pool_->page_size_bytes());
+  const Result<uint32_t> groups = BitmapPagesOf(pool_, space, FixHint::kSpeculativeScan);
+  if (!groups.ok()) return groups.status();
+  const uint64_t pages = uint64_t{groups.value()} * GroupPages(pool_->page_size_bytes());
   return static_cast<uint32_t>(std::min<uint64_t>(pages, UINT32_MAX));
 }
 
@@ -410,14 +415,10 @@ Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>*
   const Status opened = OpenSpace(space);
   if (!opened.ok()) return opened;
   const uint32_t page_bytes = pool_->page_size_bytes();
-  uint32_t bitmap_pages = 0;
-  {
-    Result<PageGuard> header = pool_->Fix({space, PageNumber(0)}, LatchMode::kShared);
-    if (!header.ok()) return header.status();
-    bitmap_pages = LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
-  }
+  const Result<uint32_t> bitmap_pages = BitmapPagesOf(pool_, space, FixHint::kNormal);
+  if (!bitmap_pages.ok()) return bitmap_pages.status();
   uint32_t used = 0;
-  for (uint32_t group = 0; group < bitmap_pages; ++group) {
+  for (uint32_t group = 0; group < bitmap_pages.value(); ++group) {
     const PageId id{space, BitmapPage(group, page_bytes)};
     Result<PageGuard> guard = pool_->Fix(id, LatchMode::kShared);
     if (!guard.ok()) return guard.status();
