@@ -236,10 +236,8 @@ Status Tree::CollapseRoot() {
 Status Tree::Destroy(WorkBudget* budget) {
   {
     // Repeated after a crash, the root may be gone, or be another tree's page by now.
-    Result<bool> allocated = allocator_->IsAllocated(Id(root_));
-    if (!allocated.ok()) return allocated.status();
-    if (!*allocated) return Status::Ok();
-    Result<PageGuard> root = pool()->Fix(Id(root_), LatchMode::kShared);
+    Result<PageGuard> root = allocator_->FixInUse(Id(root_));
+    if (root.status().Is(Code::kNotFound)) return Status::Ok();
     if (!root.ok()) return root.status();
     if (PageTypeOf(root->page()) != PageType::kTreeNode || PageIndexOf(root->page()) != index_) {
       return Status::Ok();

@@ -174,13 +174,8 @@ Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes ta
 }
 
 Status BlobStore::Free(const BlobRef& ref, WorkBudget* budget) {
-  BufferPool* pool = allocator_->pool();
-  const PageId first{ref.space, ref.first_page};
   for (;;) {
-    Result<bool> allocated = allocator_->IsAllocated(first);
-    if (!allocated.ok()) return allocated.status();
-    if (!*allocated) return Status::Ok();
-    MiniTxn mini_txn(pool);
+    MiniTxn mini_txn(allocator_->pool());
     Status status = mini_txn.Start(kLogOverheadBytes);
     if (!status.ok()) return status;
     bool done = false;
@@ -193,18 +188,21 @@ Status BlobStore::Free(const BlobRef& ref, WorkBudget* budget) {
 
 Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done) {
   const size_t page_bytes = allocator_->pool()->page_size_bytes();
-  Result<MutablePage> first = mini_txn->Fix({ref.space, ref.first_page});
-  if (!first.ok()) return first.status();
-  const BlobPageView head({first->bytes, page_bytes});
   *done = true;
+  Result<PageGuard> found =
+      allocator_->FixInUse({ref.space, ref.first_page}, LatchMode::kExclusive);
+  if (found.status().Is(Code::kNotFound)) return Status::Ok();
+  if (!found.ok()) return found.status();
+  const MutablePage first = mini_txn->Adopt(std::move(*found));
+  const BlobPageView head({first.bytes, page_bytes});
   if (!head.Is(ref.birth, 0) || head.whole_size() != ref.size_bytes) {
     return Status::Ok();  // freed before; the page has another owner now
   }
   const PageNumber second = head.next();
   if (second == kNoPage) {
-    const Status status = allocator_->Free(mini_txn, first->id);
+    const Status status = allocator_->Free(mini_txn, first.id);
     if (!status.ok()) return status;
-    mini_txn->DiscardAtCommit(*first);
+    mini_txn->DiscardAtCommit(first);
     return Status::Ok();
   }
   // The second page is freed and the first takes over its link: a repeat continues from there.
@@ -218,7 +216,7 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
   const PageNumber third = page.next();
   const Status status = allocator_->Free(mini_txn, second_id);
   if (!status.ok()) return status;
-  LinkTo(mini_txn, *first, third);
+  LinkTo(mini_txn, first, third);
   mini_txn->DiscardAtCommit(*next);
   *done = false;
   return Status::Ok();

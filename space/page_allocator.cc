@@ -391,24 +391,33 @@ Result<uint32_t> PageAllocator::PagesWithBits(SpaceId space) {
   return static_cast<uint32_t>(std::min<uint64_t>(pages, UINT32_MAX));
 }
 
-Result<PageGuard> PageAllocator::FixInUse(PageId id) {
+Result<PageGuard> PageAllocator::FixInUse(PageId id, LatchMode mode) {
   for (;;) {
-    Result<bool> allocated = IsAllocated(id);
-    if (!allocated.ok()) return allocated.status();
-    if (!*allocated) return Status(Code::kNotFound, "the page is free");
-    Result<PageGuard> page = pool_->Fix(id, LatchMode::kShared, FixHint::kSpeculativeScan);
-    if (!page.status().Is(Code::kCorrupt)) return page;
-    page = FixUnderBitmap(id);
+    OptimisticPage found;
+    const Status read = pool_->FixOptimistic(id, FixHint::kSpeculativeScan, &found);
+    if (!read.ok() && !read.Is(Code::kCorrupt)) return read;
+    Result<PageGuard> page = FixUnderBitmap(id, mode, read.ok() ? &found : nullptr);
     if (!page.status().Is(Code::kRestart)) return page;
+    // Waits for whoever holds it, which must not be done with the bitmap page latched: who
+    // allocates has that one and then waits for the page.
+    pool_->Fix(id, mode, FixHint::kSpeculativeScan).status().Ignore();
   }
 }
 
-Result<PageGuard> PageAllocator::FixUnderBitmap(PageId id) {
-  // Held throughout, so that the page is neither freed nor taken.
+Result<PageGuard> PageAllocator::FixUnderBitmap(PageId id, LatchMode mode,
+                                                const OptimisticPage* found) {
   Result<PageGuard> bitmap = FixBitmapOf(id);
   if (!bitmap.ok()) return bitmap.status();
   if (!IsSetIn(*bitmap, id)) return Status(Code::kNotFound, "the page is free");
-  return pool_->FixAbsent(id, FixHint::kScan);
+  if (found == nullptr) {
+    const Status read = pool_->FixAbsent(id, FixHint::kScan).status();
+    return read.ok() ? Status(Code::kRestart) : read;
+  }
+  PageLatch& latch = found->frame->latch;
+  const bool latched = mode == LatchMode::kShared ? latch.TryShareFromOptimistic(found->version)
+                                                  : latch.TryUpgradeFromOptimistic(found->version);
+  if (!latched) return Status(Code::kRestart);
+  return PageGuard(found->frame, const_cast<std::byte*>(found->page), mode);
 }
 
 Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>* allocated) {

@@ -108,10 +108,11 @@ class PageAllocator {
   /// first pages; fewer than the file has when it grows, which comes before the next bitmap page.
   /// Damage of the header is not logged.
   Result<uint32_t> PagesWithBits(SpaceId space);
-  /// Fixes a page shared for inspection while others may be freeing it; kNotFound if it is free.
-  /// Damage is logged only if the page is in use: one that was freed before it was ever written
-  /// reads as zeros.
-  Result<PageGuard> FixInUse(PageId page);
+  /// Fixes a page that others may be freeing, or have freed; kNotFound if it is free. It was in use
+  /// when it was latched, so what it holds is its owner's and no older image from disk. Damage is
+  /// logged only if the page is in use: one that was freed before it was ever written reads as
+  /// zeros. No latch may be held.
+  Result<PageGuard> FixInUse(PageId page, LatchMode mode = LatchMode::kShared);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
   /// gets a bit per page, the lowest of each word first.
   Result<uint32_t> CheckSpace(SpaceId space, std::vector<uint64_t>* allocated = nullptr);
@@ -137,10 +138,10 @@ class PageAllocator {
   /// The bitmap page that has the page's bit, latched shared.
   Result<PageGuard> FixBitmapOf(PageId page, FixHint hint = FixHint::kNormal);
   [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
-  /// For a page that could not be read: reads it again while it can be neither freed nor allocated.
-  /// Damage is logged. kNotFound: it is free; kRestart: another thread has read it in, or is about
-  /// to.
-  Result<PageGuard> FixUnderBitmap(PageId page);
+  /// Latches the page, as it was found or, if it could not be read, by reading it again, while it
+  /// can be neither freed nor allocated. Damage is logged. kNotFound: it is free; kRestart: another
+  /// thread holds it, or has changed or read it since.
+  Result<PageGuard> FixUnderBitmap(PageId page, LatchMode mode, const OptimisticPage* found);
 
   BufferPool* const pool_;
   const InstanceId instance_id_;

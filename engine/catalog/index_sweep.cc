@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "buffer/mini_txn.h"
@@ -19,26 +20,28 @@ bool BelongsTo(const std::byte* page, IndexId index) {
   return PageTypeOf(page) == PageType::kTreeNode && PageIndexOf(page) == index;
 }
 
-Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
-  BufferPool* pool = allocator->pool();
-  {
-    Result<PageGuard> page = allocator->FixInUse(id);
-    const Status status = page.status();
-    // Freed by another thread meanwhile, or damaged: then it is lost, whatever it belonged to.
-    if (status.Is(Code::kNotFound) || status.Is(Code::kCorrupt)) return Status::Ok();
-    if (!status.ok()) return status;
-    if (!BelongsTo(page->page(), index)) return Status::Ok();
+/// kNotFound: it is not the index's, or damaged, and then lost whatever it belonged to.
+Result<PageGuard> FixIfOf(PageAllocator* allocator, PageId id, IndexId index, LatchMode mode) {
+  Result<PageGuard> page = allocator->FixInUse(id, mode);
+  if (page.status().Is(Code::kCorrupt) || (page.ok() && !BelongsTo(page->page(), index))) {
+    return Status(Code::kNotFound);
   }
-  MiniTxn mini_txn(pool);
+  return page;
+}
+
+Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
+  // Shared first: most pages are others', whose optimistic readers should not have to begin again.
+  const Status seen = FixIfOf(allocator, id, index, LatchMode::kShared).status();
+  if (!seen.ok()) return seen;
+  MiniTxn mini_txn(allocator->pool());
   Status status = mini_txn.Start(kFreeGroupBytes);
   if (!status.ok()) return status;
-  Result<MutablePage> page = mini_txn.Fix(id);
-  if (!page.ok()) return page.status();
-  // Freed and reused meanwhile?
-  if (!BelongsTo(page->bytes, index)) return Status::Ok();
+  Result<PageGuard> found = FixIfOf(allocator, id, index, LatchMode::kExclusive);
+  if (!found.ok()) return found.status();
+  const MutablePage page = mini_txn.Adopt(std::move(*found));
   status = allocator->Free(&mini_txn, id);
   if (!status.ok()) return status;
-  mini_txn.DiscardAtCommit(*page);
+  mini_txn.DiscardAtCommit(page);
   mini_txn.Commit();
   return Status::Ok();
 }
@@ -86,7 +89,7 @@ Status FreePagesOf(PageAllocator* allocator, SpaceId space, IndexId index, PageN
     allocator->pool()->Prefetch(batch);
     for (const PageId id : batch) {
       const Status status = FreeIfOf(allocator, id, index);
-      if (!status.ok()) return status;
+      if (!status.ok() && !status.Is(Code::kNotFound)) return status;
       *position = PageNumber(id.page.value() + 1);
       if (!budget->Spend()) return Status(Code::kBusy, "the rest of an index is freed later");
     }

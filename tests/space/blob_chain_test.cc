@@ -134,6 +134,32 @@ TEST_F(BlobChainTest, FreeingInSmallStepsFreesEachPageOnce) {
   EXPECT_EQ(UsedPages(), before);
 }
 
+// As purge does after a crash. On disk the page may still have the value, or nothing at all.
+TEST_F(BlobChainTest, FreeingAgainBesideLaterOwnersOfThePageChangesNothing) {
+  for (const bool written : {false, true}) {
+    SCOPED_TRACE(written ? "the value is on disk" : "the page was never written");
+    const BlobRef freed = Write(RandomBytes(&random_, 2 * Capacity()));
+    if (written) {
+      ASSERT_TRUE(world_.pool().FlushAndCheckpoint().ok());
+    }
+    ASSERT_TRUE(store().Free(freed).ok());
+    const uint32_t before = UsedPages();
+    std::atomic<bool> stop{false};
+    std::thread purge([&] {
+      while (!stop) EXPECT_TRUE(store().Free(freed).ok());
+    });
+    const std::vector<std::byte> value = RandomBytes(&random_, 2 * Capacity());
+    for (int round = 0; round < 3000 && !HasFailure(); ++round) {
+      const BlobRef other = Write(value);
+      EXPECT_EQ(other.first_page, freed.first_page) << "the test needs the same page";
+      EXPECT_TRUE(store().Free(other).ok());
+    }
+    stop = true;
+    purge.join();
+    EXPECT_EQ(UsedPages(), before);
+  }
+}
+
 // What TryRead brings is the whole of a value that was there.
 TEST_F(BlobChainTest, ReadersBesideAWriterSeeWholeValuesOrNone) {
   const size_t size = 3 * Capacity();
