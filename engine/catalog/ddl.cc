@@ -235,7 +235,7 @@ Status DdlLog::RemoveClaimed(const IndexTree& index, WorkBudget* budget) {
 
 Status DdlLog::SweepIndex(const IndexTree& index, WorkBudget* budget) {
   // Only the altering session could read it, and the thread that counts rows in the background,
-  // which can do without it. Other holders of the table are idle.
+  // which leaves it at its next leaf. Other holders of the table are idle.
   for (int i = 0; i < kIndexUsePolls && !catalog_->ReleaseIndex(index.index); ++i) {
     std::this_thread::sleep_for(kIndexUsePoll);
   }

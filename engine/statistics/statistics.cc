@@ -74,17 +74,18 @@ bool IsLive(Bytes value, bool clustered) {
 }
 
 /// Adds the live entries from the cursor on; only those of its leaf unless `all`. Reads at most
-/// kLeavesCounted leaves.
-Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
+/// kLeavesCounted leaves. kInterrupted: the index goes, and soon its pages are others'.
+Status AddFrom(const Index& index, Cursor* cursor, bool all, GroupCounter* counter) {
   PageNumber leaf = kNoPage;
   bool first = true;
   for (;;) {
     if (cursor->leaf() != leaf) {
+      if (index.dropped.load(std::memory_order_acquire)) return Status(Code::kInterrupted);
       if (leaf != kNoPage && !all) return Status::Ok();
       leaf = cursor->leaf();
       first = !all;  // what lies between two sampled leaves is unknown
     }
-    if (IsLive(cursor->value(), clustered)) {
+    if (IsLive(cursor->value(), index.clustered)) {
       counter->Add(cursor->key(), first);
       first = false;
     }
@@ -95,10 +96,10 @@ Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) 
 
 /// The same from the position set by `seek`.
 template <typename Seek>
-Status AddAfter(Seek seek, Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
+Status AddAfter(Seek seek, const Index& index, Cursor* cursor, bool all, GroupCounter* counter) {
   const Status status = seek();
   if (!status.ok()) return status;
-  return AddFrom(cursor, all, clustered, counter);
+  return AddFrom(index, cursor, all, counter);
 }
 
 Status CountIndex(Index* index, bool whole, uint32_t leaves, FunctionRef<bool()> interrupted,
@@ -106,14 +107,14 @@ Status CountIndex(Index* index, bool whole, uint32_t leaves, FunctionRef<bool()>
   Cursor cursor(&index->tree, FixHint::kScan);
   if (whole) {
     const Status status =
-        AddAfter([&] { return cursor.SeekFirst(); }, &cursor, true, index->clustered, counter);
+        AddAfter([&] { return cursor.SeekFirst(); }, *index, &cursor, true, counter);
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
   }
   Random random(uint64_t{index->tree.index().value()} + 1);
   for (const KeyBuffer& key : SampleLeaves(&index->tree, leaves, &random, interrupted)) {
     if (interrupted && interrupted()) break;
-    const Status status = AddAfter([&] { return cursor.SeekAtLeast(key); }, &cursor, false,
-                                   index->clustered, counter);
+    const Status status =
+        AddAfter([&] { return cursor.SeekAtLeast(key); }, *index, &cursor, false, counter);
     cursor.Unlatch();
     if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
   }

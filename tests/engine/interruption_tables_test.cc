@@ -46,6 +46,20 @@ TEST_F(InterruptedTableTest, AnalyzeTable) {
   ExpectDone(model_);
 }
 
+// Its pages will soon be others', who must not be taken for damage.
+TEST_F(InterruptedTableTest, CountingLeavesAnIndexThatGoes) {
+  ASSERT_NO_FATAL_FAILURE(StartFilled());
+  table_->cardinalities()->Describe(std::make_shared<OnePart>(), {});
+  PageAllocator* const allocator = world_.engine->impl()->storage->allocator();
+  const auto never = [] { return false; };
+  Index* const index = table_->index(1);
+  index->dropped = true;
+  EXPECT_TRUE(RefreshTableStatistics(allocator, table_.get(), 20, never).Is(Code::kInterrupted));
+  index->dropped = false;
+  EXPECT_TRUE(RefreshTableStatistics(allocator, table_.get(), 20, never).ok());
+  ExpectDone(model_);
+}
+
 TEST_F(InterruptedTableTest, BuildingTheIndexesOfALoad) {
   ASSERT_NO_FATAL_FAILURE(StartFilled());
   const std::shared_ptr<Table> loaded = MakeNew();
