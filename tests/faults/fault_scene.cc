@@ -199,7 +199,13 @@ void FaultScene::ExpectHealthy() {
   ASSERT_NO_FATAL_FAILURE(ExpectUnlocked());
   ASSERT_NO_FATAL_FAILURE(ExpectDefinitionsChange());
   reader.reset();
-  EXPECT_TRUE(Await([this] { return world.engine->Figures().purge.history_length == 0; }));
+  const auto purge = [this] { return world.engine->Figures().purge; };
+  EXPECT_TRUE(Await([&] { return purge().history_length == 0; }))
+      << purge().history_length
+      << " transactions stay, damaged streams: " << purge().damaged_streams
+      << ", blocked: " << purge().blocked << ", a snapshot is open for "
+      << purge().oldest_snapshot.age_ms << " ms\n"
+      << log.Text();
   Checkpoint();
   world.CheckTable(table.get(), rows);
   EXPECT_TRUE(world.engine->CheckSystem().ok());
