@@ -36,8 +36,11 @@
 #if defined(__SANITIZE_THREAD__)
 #define ROWAN_OPTIMISTIC_READ __attribute__((no_sanitize("thread"), noinline))
 #define ROWAN_OPTIMISTIC_STEP ROWAN_OPTIMISTIC_READ
+#define ROWAN_OPTIMISTIC_REST ROWAN_OPTIMISTIC_READ
 #else
 #define ROWAN_OPTIMISTIC_READ
 /// A small part of such a read, in the file that uses it: a call would cost as much as the part.
 #define ROWAN_OPTIMISTIC_STEP inline __attribute__((always_inline))
+/// A part that is seldom needed: only then are registers saved for it.
+#define ROWAN_OPTIMISTIC_REST __attribute__((noinline))
 #endif

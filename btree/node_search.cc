@@ -196,27 +196,11 @@ ROWAN_OPTIMISTIC_READ size_t FirstAmongFew(const NodeLook& look, size_t low, uin
 /// lines. Keys that were counted up, and random ones, are nearly always there.
 constexpr size_t kGuessedSlots = 16;
 
-/// First slot whose head is >= `head`. Looks around the guessed place first, else everywhere: there
-/// cache misses overlap: for a long range the lines of the next three steps are fetched together,
-/// for a short one all lines.
-ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
-  size_t length = look.count;
-  if (length == 0) return 0;
-  const auto first = LoadOnce<uint32_t>(SlotOf(look, 0) + node_layout::kSlotHead);
-  const auto last = LoadOnce<uint32_t>(SlotOf(look, length - 1) + node_layout::kSlotHead);
-  if (head <= first) return 0;
-  if (head > last) return length;
+/// First slot whose head is >= `head`, which some head is. Cache misses overlap: for a long range
+/// the lines of the next three steps are fetched together, for a short one all lines.
+ROWAN_OPTIMISTIC_REST size_t FirstHeadAmongAll(const NodeLook& look, uint32_t head) {
   size_t low = 0;
-  if (length > kGuessedSlots) {
-    // The quotient is below `length`, as first < head <= last.
-    const size_t place =
-        static_cast<size_t>(uint64_t{head - first} * (length - 1) / (last - first));
-    const size_t start =
-        std::min(place - std::min(place, kGuessedSlots / 2), length - kGuessedSlots);
-    if (HeadOf(look, start) < head && HeadOf(look, start + kGuessedSlots - 1) >= head) {
-      return FirstAmongFew<kGuessedSlots>(look, start, head);
-    }
-  }
+  size_t length = look.count;
   while (length > kFetchSlots) {
     for (size_t eighth = 1; eighth < 8; ++eighth) {
       __builtin_prefetch(SlotOf(look, low + length * eighth / 8 - 1));
@@ -229,6 +213,27 @@ ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t hea
   }
   PrefetchSlots(look, low, length);
   return FirstAmong(look, low, length, head);
+}
+
+/// First slot whose head is >= `head`. Looks around the guessed place first, else everywhere.
+ROWAN_OPTIMISTIC_STEP size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
+  const size_t length = look.count;
+  if (length == 0) return 0;
+  const auto first = LoadOnce<uint32_t>(SlotOf(look, 0) + node_layout::kSlotHead);
+  const auto last = LoadOnce<uint32_t>(SlotOf(look, length - 1) + node_layout::kSlotHead);
+  if (head <= first) return 0;
+  if (head > last) return length;
+  if (length > kGuessedSlots) {
+    // The quotient is below `length`, as first < head <= last.
+    const size_t place =
+        static_cast<size_t>(uint64_t{head - first} * (length - 1) / (last - first));
+    const size_t start =
+        std::min(place - std::min(place, kGuessedSlots / 2), length - kGuessedSlots);
+    if (HeadOf(look, start) < head && HeadOf(look, start + kGuessedSlots - 1) >= head) {
+      return FirstAmongFew<kGuessedSlots>(look, start, head);
+    }
+  }
+  return FirstHeadAmongAll(look, head);
 }
 
 /// Fetches the records of a few slots at once, so that their misses overlap.
@@ -281,7 +286,7 @@ ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t l
 }
 
 /// First slot from `low` on whose head is >= `head`: the next two are looked at first.
-ROWAN_OPTIMISTIC_READ size_t NextHeadAtLeast(const NodeLook& look, size_t low, uint32_t head) {
+ROWAN_OPTIMISTIC_REST size_t NextHeadAtLeast(const NodeLook& look, size_t low, uint32_t head) {
   const size_t near = std::min(look.count, low + 2);
   for (; low < near; ++low) {
     if (HeadOf(look, low) >= head) return low;
