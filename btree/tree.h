@@ -60,6 +60,7 @@ struct TreeStatistics {
 };
 
 class NodeView;
+struct Ancestors;
 struct ChildChoice;
 
 /// Where a cursor saw an entry that may soon be changed, or a leaf that was changed before. Keeps
@@ -126,7 +127,9 @@ class Tree {
   // --- estimates and checks ---
 
   /// Entries in [low, high); empty high = unbounded. No row access. Exact, by one descent, when at
-  /// most ten leaves lie between its ends.
+  /// most ten leaves lie between its ends. `path`: to where an earlier range in this tree began, or
+  /// empty; the search begins there, and leaves its own.
+  Result<uint64_t> EstimateRange(Bytes low, Bytes high, Ancestors* path);
   Result<uint64_t> EstimateRange(Bytes low, Bytes high);
   Result<TreeStatistics> Statistics();
   /// Key of the first entry of a leaf chosen at random: every child on the way down is equally

@@ -75,10 +75,9 @@ RangeStart StartIn(const Tree& tree, const std::byte* leaf, Bytes low, Bytes hig
 }
 
 /// False: it takes a latch to say.
-bool TryFindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
-  Ancestors path;
+bool TryFindStart(const Tree& tree, Bytes low, Bytes high, Ancestors* path, RangeStart* start) {
   Descent descent(tree);
-  descent.Remember(&path);
+  descent.Remember(path);
   PageNumber number;
   OptimisticPage leaf;
   if (!descent.TryToLeafUnlatched(low, &number, &leaf)) return false;
@@ -86,8 +85,8 @@ bool TryFindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
   return start->rank.is_leaf && leaf.Validate();
 }
 
-Status FindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
-  if (TryFindStart(tree, low, high, start)) return Status::Ok();
+Status FindStart(const Tree& tree, Bytes low, Bytes high, Ancestors* path, RangeStart* start) {
+  if (TryFindStart(tree, low, high, path, start)) return Status::Ok();
   PageGuard leaf;
   const Status status = Descent(tree).ToLeaf({Aim::kOwner, low}, LatchMode::kShared, &leaf);
   if (status.ok()) *start = StartIn(tree, leaf.page(), low, high);
@@ -97,9 +96,14 @@ Status FindStart(const Tree& tree, Bytes low, Bytes high, RangeStart* start) {
 }  // namespace
 
 Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
+  Ancestors path;
+  return EstimateRange(low, high, &path);
+}
+
+Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high, Ancestors* path) {
   if (!high.empty() && CompareBytes(low, high) >= 0) return uint64_t{0};
   RangeStart start;
-  const Status status = FindStart(*this, low, high, &start);
+  const Status status = FindStart(*this, low, high, path, &start);
   if (!status.ok()) return status;
   const LeafRank& rank = start.rank;
   const uint64_t in_first = rank.below - std::min<size_t>(rank.below, start.slot);

@@ -89,10 +89,6 @@ void Table::SetName(const std::string& name) {
   name_ = name;
 }
 
-Result<uint64_t> Table::EstimateRange(size_t index_number, Bytes from, Bytes to) {
-  return index(index_number)->tree.EstimateRange(from, to);
-}
-
 Status Table::EdgeKey(size_t index_number, IndexEdge edge, std::vector<std::byte>* key) const {
   Cursor cursor(&index(index_number)->tree);
   const Status status = edge == IndexEdge::kFirst ? cursor.SeekFirst() : cursor.SeekLast();

@@ -42,8 +42,6 @@ class Table : public std::enable_shared_from_this<Table> {
   /// Null when the table has no such index.
   [[nodiscard]] std::shared_ptr<Index> FindIndex(IndexId id) const;
 
-  /// Rows between two keys of an index (empty: no bound), for the optimizer: from a few pages.
-  [[nodiscard]] Result<uint64_t> EstimateRange(size_t index_number, Bytes from, Bytes to);
   /// First or last key in the tree of an index, whether or not its row is deleted or committed.
   /// kEndOfRange: there is none.
   Status EdgeKey(size_t index_number, IndexEdge edge, std::vector<std::byte>* key) const;

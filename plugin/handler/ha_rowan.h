@@ -23,6 +23,7 @@
 #include "plugin/handler/block_rows.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/group_reader.h"
+#include "plugin/handler/key_bounds.h"
 #include "plugin/handler/key_read.h"
 #include "plugin/handler/key_statistics.h"
 #include "plugin/handler/points_ahead.h"
@@ -279,7 +280,7 @@ class ha_rowan : public handler, private EntryFilter {
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
   ByteBuffer range_key_;
-  RowPlan::Range estimated_range_;
+  EstimatedRanges estimated_;
 };
 
 }  // namespace rowan

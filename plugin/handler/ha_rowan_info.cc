@@ -59,7 +59,7 @@ longlong ha_rowan::get_memory_buffer_size() const {
 }
 
 ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
-  const Result<uint64_t> rows = EstimateRange(*part_, index, low, high, &estimated_range_);
+  const Result<uint64_t> rows = EstimateRange(*part_, index, low, high, &estimated_);
   if (!rows.ok()) return HA_POS_ERROR;
   // 0 would promise the optimizer that there are none.
   return std::max<ha_rows>(rows.value(), 1);

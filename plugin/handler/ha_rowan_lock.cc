@@ -168,6 +168,7 @@ int ha_rowan::reset() {
   groups_.SetPlan(nullptr);
   row_plan_.reset();
   block_rows_.reset();
+  estimated_.estimates.Clear();
   part_->EndStatement(ha_thd());
   return 0;
 }

@@ -40,18 +40,19 @@ bool MakeRange(const TablePart& part, uint index, const key_range* low, const ke
 }
 
 Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_range* low,
-                               const key_range* high, RowPlan::Range* keys) {
+                               const key_range* high, EstimatedRanges* estimated) {
   const uint32_t index_number = part.codec().IndexNumberOfKey(index);
   if (part.codec().SpatialReferenceOf(index_number) != nullptr) {
-    return EstimateBoxes(part, index_number, low);
+    return EstimateBoxes(part, index_number, low, &estimated->estimates);
   }
   const auto encode = [&](const key_range* bound, ByteBuffer* key) {
     if (bound == nullptr) return key->clear();
     EncodeBound(part, index, *bound, bound->flag == HA_READ_AFTER_KEY, key);
   };
-  encode(low, &keys->from);
-  encode(high, &keys->end);
-  return part.table()->EstimateRange(index_number, keys->from, keys->end);
+  RowPlan::Range& keys = estimated->keys;
+  encode(low, &keys.from);
+  encode(high, &keys.end);
+  return estimated->estimates.Estimate(*part.table(), index_number, keys.from, keys.end);
 }
 
 bool IsSearchableKey(const TableCodec& codec, uint key, uint32_t* index_number) {

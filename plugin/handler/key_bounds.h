@@ -9,6 +9,7 @@
 #include "sql/key.h"
 #include "sql/table.h"
 
+#include "engine/range_estimates.h"
 #include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
 
@@ -28,10 +29,14 @@ void EncodeBound(const TablePart& part, uint index, const key_range& range, bool
 bool MakeRange(const TablePart& part, uint index, const key_range* low, const key_range* high,
                RowPlan::Range* range);
 
+/// For the estimates of a statement.
+struct EstimatedRanges {
+  RowPlan::Range keys;  ///< memory
+  RangeEstimates estimates;
+};
 /// Estimated rows between the ends, either of which may be null; 0 when there seem to be none.
-/// `keys`: memory for them.
 Result<uint64_t> EstimateRange(const TablePart& part, uint index, const key_range* low,
-                               const key_range* high, RowPlan::Range* keys);
+                               const key_range* high, EstimatedRanges* estimated);
 
 /// The index as the engine numbers it; false: the server may not search it by its key parts.
 [[nodiscard]] bool IsSearchableKey(const TableCodec& codec, uint key, uint32_t* index_number);

@@ -72,8 +72,8 @@ Status ReadNextBoxes(TablePart* part, uchar* record) {
   return Status(Code::kEndOfRange);
 }
 
-Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number,
-                               const key_range* range) {
+Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number, const key_range* range,
+                               RangeEstimates* estimates) {
   const std::optional<BoxTest> test = range == nullptr ? std::nullopt : TestFor(range->flag);
   if (!test.has_value()) return Status(Code::kUnsupported);
   const uint64_t all = part.table()->statistics().rows;
@@ -86,7 +86,7 @@ Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number,
   }
   double found = 0;
   for (const SpatialRange& cell : cells) {
-    Result<uint64_t> rows = part.table()->EstimateRange(index_number, cell.from, cell.to);
+    Result<uint64_t> rows = estimates->Estimate(*part.table(), index_number, cell.from, cell.to);
     if (!rows.ok()) return rows.status();
     found += static_cast<double>(*rows) * cell.share;
   }

@@ -3,6 +3,7 @@
 // the rows it gets. Thread safety: the handler's.
 #pragma once
 
+#include "engine/range_estimates.h"
 #include "plugin/handler/table_part.h"
 
 #include "my_base.h"
@@ -24,7 +25,7 @@ Status SearchBoxes(const BoxSearch& search, TablePart* part, unsigned char* reco
 Status ReadNextBoxes(TablePart* part, unsigned char* record);
 
 /// How many rows a search finds. kUnsupported: `range`, which may be null, is no box.
-Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number,
-                               const key_range* range);
+Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number, const key_range* range,
+                               RangeEstimates* estimates);
 
 }  // namespace rowan

@@ -101,8 +101,7 @@ ha_rows ha_rowan_part::records_in_range(uint index, key_range* low, key_range* h
   uint64_t found = 0;
   uint64_t measured_rows = 0;
   for (size_t i = 0; i < measured; ++i) {
-    Result<uint64_t> rows =
-        EstimateRange(parts_[used[i].second], index, low, high, &estimated_range_);
+    Result<uint64_t> rows = EstimateRange(parts_[used[i].second], index, low, high, &estimated_);
     if (!rows.ok()) return HA_POS_ERROR;
     found += *rows;
     measured_rows += used[i].first;

@@ -9,6 +9,7 @@
 
 #include "base/counters.h"
 #include "base/random.h"
+#include "btree/descent.h"
 #include "btree/leaf_sample.h"
 #include "tests/btree/tree_fixture.h"
 
@@ -75,6 +76,29 @@ TEST_F(EstimateTest, ARangeWithAtMostTenLeavesBetweenItsEndsIsExact) {
   EXPECT_EQ(widest, 11u);
   EXPECT_EQ(Estimate("", TreeFixture::Key(0)), 0u);
   EXPECT_EQ(Estimate("x", ""), 0u);
+}
+
+TEST_F(EstimateTest, BeginningWhereTheOneBeforeBeganFindsTheSameInATreeThatChanges) {
+  ASSERT_NO_FATAL_FAILURE(Fill(2000, 3));
+  Ancestors path;
+  uint32_t low = 0;
+  for (int round = 0; round < 3000; ++round) {
+    // In order, as those of a list, with a jump now and then.
+    low = random_.OneIn(10) ? static_cast<uint32_t>(random_.Below(20'000))
+                            : low + static_cast<uint32_t>(random_.Below(200));
+    const std::string from = TreeFixture::Key(low);
+    const std::string to = TreeFixture::Key(low + static_cast<uint32_t>(random_.Below(300)));
+    Result<uint64_t> near = world_.tree().EstimateRange(AsBytes(from), AsBytes(to), &path);
+    ASSERT_TRUE(near.ok());
+    ASSERT_EQ(*near, Estimate(from, to)) << from << " to " << to;
+    const std::string changed = TreeFixture::Key(low + static_cast<uint32_t>(random_.Below(9)));
+    if (keys_.erase(changed) != 0) {
+      ASSERT_TRUE(world_.Remove(changed).ok());
+    } else {
+      keys_.insert(changed);
+      ASSERT_TRUE(world_.Put(changed, std::string(900, 'v')).ok());
+    }
+  }
 }
 
 TEST_F(EstimateTest, AWiderRangeIsJudgedByAFewPages) {
