@@ -147,8 +147,7 @@ void Storage::MakeFiles() {
 
 Status Storage::OpenLog(Lsn end) {
   ROWAN_DCHECK(control_ != nullptr && log_ == nullptr);
-  auto opened = Log::Open(file_system_, options_.log, control_.get(), end,
-                          [this] { stopped_.store(true, std::memory_order_release); });
+  auto opened = Log::Open(file_system_, options_.log, control_.get(), end);
   if (!opened.ok()) return opened.status();
   log_ = std::move(*opened);
   return Status::Ok();

@@ -14,7 +14,6 @@
 // thread.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -132,7 +131,7 @@ class Storage {
   /// Null in a new instance.
   [[nodiscard]] const Recovery* recovery() const { return recovery_.get(); }
   /// A failed write or sync has stopped the log, and with it all changes.
-  [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool stopped() const { return log_ != nullptr && log_->stopped(); }
 
  private:
   Storage(FileSystem* file_system, const StorageOptions& options, StorageEvents events);
@@ -170,7 +169,6 @@ class Storage {
   bool is_restored_ = false;
   bool is_after_crash_ = false;
   uint64_t redo_begin_nanos_ = 0;  ///< MonotonicNanos
-  std::atomic<bool> stopped_{false};
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<SpaceFiles> files_;
   std::unique_ptr<DamagedSpaces> damaged_;

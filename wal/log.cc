@@ -23,9 +23,8 @@ constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
 
 }  // namespace
 
-Log::Log(LogOpening opening, std::function<void()> on_stop)
-    : on_stop_(std::move(on_stop)),
-      files_(std::move(opening.files)),
+Log::Log(LogOpening opening)
+    : files_(std::move(opening.files)),
       buffer_(opening.buffer_bytes, opening.end, opening.epoch),
       queue_(opening.end, [this] { flusher_.Wake(); }),
       writer_(files_.get(), &buffer_, opening.end, std::move(opening.strategy)),
@@ -45,12 +44,11 @@ Log::Log(LogOpening opening, std::function<void()> on_stop)
 }
 
 Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions& options,
-                                       ControlFile* control, Lsn end,
-                                       std::function<void()> on_stop) {
+                                       ControlFile* control, Lsn end) {
   Result<LogOpening> opening = OpenLogFiles(file_system, options, control, end);
   if (!opening.ok()) return opening.status();
   const Lsn restored_end = opening->end;
-  std::unique_ptr<Log> log(new Log(std::move(opening).value(), std::move(on_stop)));
+  std::unique_ptr<Log> log(new Log(std::move(opening).value()));
   Status status = RestoreLastBlock(log->files_.get(), &log->buffer_, restored_end);
   if (!status.ok()) return status;
   status = log->Start();
@@ -87,7 +85,6 @@ void Log::Fail(const char* what, Status status) {
   queue_.Stop();
   space_.Stop();
   durable_signal_.Raise();
-  if (on_stop_) on_stop_();
 }
 
 Status Log::ReserveOrWait(uint32_t bytes) {

@@ -8,8 +8,9 @@
 // commit path never changes a file's size. Writes are 4 KiB aligned; the last block is rewritten
 // (its old content is a prefix of the new).
 //
-// Failure: a failed write or sync stops the log for good: every later call returns kStopped,
-// WaitDurable never reports success for bytes not proven durable, and `on_stop` is called once.
+// Failure: a failed write or sync stops the log for good: every later call returns kStopped, and
+// WaitDurable never reports success for bytes not proven durable. Who is told kStopped finds
+// stopped() true.
 // Locks: those of the parts; parts never call each other with a lock held, except the flusher (its
 // mark -> the space), the writer (its mutex -> the file set's).
 // Thread safety: everything from any thread unless said otherwise.
@@ -68,10 +69,8 @@ class Log {
   /// Opens the log for appending at `end` (what recovery found, or 0 in a new instance: the first
   /// LSN handed out is then kFirstLsn). `control` outlives the log; the log's files lie in the same
   /// folder. Creates missing files, makes everything up to `end` durable and increments the epoch.
-  /// `on_stop` runs on the thread that met the failure, without locks; it must not close the log.
   static Result<std::unique_ptr<Log>> Open(FileSystem* file_system, const LogOptions& options,
-                                           ControlFile* control, Lsn end,
-                                           std::function<void()> on_stop);
+                                           ControlFile* control, Lsn end);
   ~Log();
 
   static constexpr Lsn kFirstLsn{4096};
@@ -151,16 +150,15 @@ class Log {
   Status Close();
 
  private:
-  Log(LogOpening opening, std::function<void()> on_stop);
+  explicit Log(LogOpening opening);
 
   Status Start();
   void StopThreads();
-  /// Stops everything and notifies the engine, once. Later calls do nothing.
+  /// Stops everything. Later calls do nothing.
   void Fail(const char* what, Status status);
   /// Leader only. True if the caller, the flusher, must lead again.
   [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
 
-  const std::function<void()> on_stop_;
   std::atomic<bool> stopped_{false};  // stored once, read by any thread
   const std::unique_ptr<LogFileSet> files_;
   LogBuffer buffer_;

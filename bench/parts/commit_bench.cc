@@ -108,7 +108,7 @@ LogUnderTest OpenLog(const std::string& folder, LogSyncMethod method) {
   opened.control = std::move(control).value();
   LogOptions options;
   options.sync_method = method;
-  auto log = Log::Open(PosixFileSystem(), options, opened.control.get(), Lsn(0), [] {});
+  auto log = Log::Open(PosixFileSystem(), options, opened.control.get(), Lsn(0));
   Check(log.status(), "log");
   opened.log = std::move(log).value();
   return opened;

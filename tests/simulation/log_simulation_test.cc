@@ -48,7 +48,7 @@ void CommitBesideACheckpoint(uint64_t seed) {
   for (std::thread& session : sessions) session.join();
   done.store(true);
   checkpointer.join();
-  EXPECT_EQ(world.stops, 0) << messages.Text();
+  EXPECT_FALSE(world.log->stopped()) << messages.Text();
 }
 
 TEST(LogSimulationTest, TheFilesOfALeaderThatIsOvertakenMayGo) {

@@ -161,7 +161,7 @@ class RecoveryByHandTest : public testing::Test {
     }
     ASSERT_TRUE(recovery_->LoadKept().ok());
     ASSERT_TRUE(recovery_->Scan().ok());
-    auto log = Log::Open(&files(), options_.log, control_.get(), recovery_->end(), {});
+    auto log = Log::Open(&files(), options_.log, control_.get(), recovery_->end());
     ASSERT_TRUE(log.ok());
     log_ = std::move(log).value();
     auto pool = BufferPool::Open(options_.buffer, &spaces_, &files(), log_.get(), control_.get());

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -61,8 +60,7 @@ class LogFixture {
     Status status = OpenControl();
     if (status.ok()) status = Read();
     if (!status.ok()) return status;
-    Result<std::unique_ptr<Log>> opened =
-        Log::Open(file_system_, options, control.get(), end, [this] { ++stops; });
+    Result<std::unique_ptr<Log>> opened = Log::Open(file_system_, options, control.get(), end);
     if (!opened.ok()) return opened.status();
     log = std::move(opened).value();
     return status;
@@ -136,7 +134,6 @@ class LogFixture {
   std::unique_ptr<Log> log;
   std::vector<NumberedGroup> found;
   Lsn end;
-  std::atomic<int> stops{0};
 
  private:
   FileSystem* const file_system_;

@@ -265,8 +265,6 @@ TEST_F(LogTest, AFailedSyncStopsTheLogForGood) {
   }
   for (std::thread& committer : committers) committer.join();
   EXPECT_EQ(refused.load(), 8);
-  while (world.stops.load() == 0) std::this_thread::yield();  // told after waiters are woken
-  EXPECT_EQ(world.stops.load(), 1);
   EXPECT_TRUE(world.log->stopped());
   EXPECT_EQ(world.log->durable(), first);
   EXPECT_TRUE(world.log->ReserveOrWait(100).Is(Code::kStopped));
@@ -277,7 +275,6 @@ TEST_F(LogTest, AFailedSyncStopsTheLogForGood) {
   EXPECT_TRUE(world.log->WaitCommitted(nowhere, Durability::kWrite).Is(Code::kStopped));
   EXPECT_TRUE(world.log->SetSyncMethod(LogSyncMethod::kFsync).Is(Code::kStopped));
   world.log->Stop("again");
-  EXPECT_EQ(world.stops.load(), 1);
   EXPECT_TRUE(world.log->Close().Is(Code::kStopped));
 }
 
@@ -288,7 +285,7 @@ TEST_F(LogTest, StopFromAboveWakesEverybody) {
   std::this_thread::yield();
   world.log->Stop("a data file failed");
   waiter.join();
-  EXPECT_EQ(world.stops.load(), 1);  // Stop returned
+  EXPECT_TRUE(world.log->stopped());
 }
 
 TEST_F(LogTest, AFullDiskMakesWritersWaitForOldFiles) {
@@ -411,8 +408,6 @@ TEST_F(LogTest, AFileThatCannotBePreparedStopsTheLog) {
     ASSERT_LT(number, 10000u);
   }
   EXPECT_TRUE(world.log->stopped());
-  while (world.stops.load() == 0) std::this_thread::yield();  // told after waiters are woken
-  EXPECT_EQ(world.stops.load(), 1);
 }
 
 TEST_F(LogTest, BadOptionsAreRefused) {
