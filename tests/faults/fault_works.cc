@@ -102,19 +102,21 @@ void PrepareTemporary(FaultScene* scene) {
 
 // --- pages and the log ---
 
-void PrepareCheckpoint(FaultScene* scene) {
-  scene->Begin();
-  EXPECT_TRUE(ChangeAndCommit(scene).ok());
-}
-
-void PrepareCheckpointOfOne(FaultScene* scene) {
-  scene->Begin();
-  EXPECT_TRUE(scene->ChangeOne().ok());
-  EXPECT_TRUE(scene->Commit().ok());
-}
-
 Status FlushAll(FaultScene* scene) {
   return scene->world.engine->impl()->storage->pool()->FlushAndCheckpoint();
+}
+
+// Changes meet the fault, too: what was changed before it, a cleaner may have written by then.
+
+Status ChangeAndFlush(FaultScene* scene) {
+  const Status status = ChangeAndCommit(scene);
+  return status.ok() ? FlushAll(scene) : status;
+}
+
+Status ChangeOneAndFlush(FaultScene* scene) {
+  Status status = scene->ChangeOne();
+  if (status.ok()) status = scene->Commit();
+  return status.ok() ? FlushAll(scene) : status;
 }
 
 /// Until the log has needed other files.
@@ -276,8 +278,8 @@ const std::vector<FaultWork>& FaultWorks() {
        NoTransactions},
       {"purge", PreparePurge, Purge, NothingToPurge},
       {"change a temporary table", PrepareTemporary, ChangeTemporary},
-      {"checkpoint", PrepareCheckpoint, FlushAll},
-      {"checkpoint of a row", PrepareCheckpointOfOne, FlushAll},
+      {"checkpoint", Begin, ChangeAndFlush},
+      {"checkpoint of a row", Begin, ChangeOneAndFlush},
       {"fill the log", Begin, FillLog},
       {"enlarge the log", Begin, EnlargeLog},
       {"shrink the log", PrepareLargeLog, ShrinkLog},

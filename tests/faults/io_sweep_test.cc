@@ -43,14 +43,13 @@ IoOutcome RunWith(Scene* scene, const SweptStatement& statement, const InjectedF
   if (outcome.status.ok() && statement.commits) scene->rows = scene->after;
   const Status ended = scene->End();
   EXPECT_TRUE(ended.ok() || scene->Stopped()) << ended.message();
-  const bool cleans_up = outcome.status.ok() && statement.clean_up && !scene->Stopped();
-  if (cleans_up) statement.clean_up(scene);
   outcome.stopped = scene->Stopped();
   // A background thread that met the fault may be about to stop the engine: an end waits for it.
   if (outcome.stopped || files.FaultsMetElsewhere() != met_elsewhere_before) {
     if (!statement.commits) scene->after.clear();
     scene->Restart();
   }
+  if (outcome.status.ok() && statement.clean_up) statement.clean_up(scene);
   scene->AwaitRollbacks();
   return outcome;
 }
