@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/assertions.h"
@@ -392,15 +393,21 @@ Result<uint32_t> PageAllocator::PagesWithBits(SpaceId space) {
 }
 
 Result<PageGuard> PageAllocator::FixInUse(PageId id, LatchMode mode) {
+  const bool scans = mode == LatchMode::kShared;
+  const FixHint hint = scans ? FixHint::kSpeculativeScan : FixHint::kSpeculative;
   for (;;) {
+    // Asked first: what is free need not even be readable.
+    const Result<bool> allocated = IsAllocated(id);
+    if (!allocated.ok()) return allocated.status();
+    if (!allocated.value()) return Status(Code::kNotFound, "the page is free");
     OptimisticPage found;
-    const Status read = pool_->FixOptimistic(id, FixHint::kSpeculativeScan, &found);
-    if (!read.ok() && !read.Is(Code::kCorrupt)) return read;
-    Result<PageGuard> page = FixUnderBitmap(id, mode, read.ok() ? &found : nullptr);
+    const bool is_read = pool_->FixOptimistic(id, hint, &found).ok();
+    Result<PageGuard> page = FixUnderBitmap(id, mode, is_read ? &found : nullptr);
     if (!page.status().Is(Code::kRestart)) return page;
-    // Waits for whoever holds it, which must not be done with the bitmap page latched: who
-    // allocates has that one and then waits for the page.
-    pool_->Fix(id, mode, FixHint::kSpeculativeScan).status().Ignore();
+    // Waits for who changes it, which must not be done with the bitmap page latched: who allocates
+    // has that one and then waits for the page.
+    pool_->Fix(id, LatchMode::kShared, hint).status().Ignore();
+    std::this_thread::yield();  // to who reads it
   }
 }
 
@@ -408,7 +415,10 @@ Result<PageGuard> PageAllocator::FixUnderBitmap(PageId id, LatchMode mode,
                                                 const OptimisticPage* found) {
   Result<PageGuard> bitmap = FixBitmapOf(id);
   if (!bitmap.ok()) return bitmap.status();
-  if (!IsSetIn(*bitmap, id)) return Status(Code::kNotFound, "the page is free");
+  const bool is_bitmap = bitmap->id() == id;  // nobody's to change: where a damaged reference led
+  if (!IsSetIn(*bitmap, id) || (is_bitmap && mode == LatchMode::kExclusive)) {
+    return Status(Code::kNotFound, "the page is free");
+  }
   if (found == nullptr) {
     const Status read = pool_->FixAbsent(id, FixHint::kScan).status();
     return read.ok() ? Status(Code::kRestart) : read;

@@ -111,7 +111,7 @@ class PageAllocator {
   /// Fixes a page that others may be freeing, or have freed; kNotFound if it is free. It was in use
   /// when it was latched, so what it holds is its owner's and no older image from disk. Damage is
   /// logged only if the page is in use: one that was freed before it was ever written reads as
-  /// zeros. No latch may be held.
+  /// zeros. Latch order: that of the page and then its bitmap page.
   Result<PageGuard> FixInUse(PageId page, LatchMode mode = LatchMode::kShared);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
   /// gets a bit per page, the lowest of each word first.

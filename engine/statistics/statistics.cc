@@ -74,18 +74,18 @@ bool IsLive(Bytes value, bool clustered) {
 }
 
 /// Adds the live entries from the cursor on; only those of its leaf unless `all`. Reads at most
-/// kLeavesCounted leaves. kInterrupted: the index goes, and soon its pages are others'.
-Status AddFrom(const Index& index, Cursor* cursor, bool all, GroupCounter* counter) {
+/// kLeavesCounted leaves.
+Status AddFrom(Cursor* cursor, bool all, bool clustered, FunctionRef<bool()> interrupted,
+               GroupCounter* counter) {
   PageNumber leaf = kNoPage;
   bool first = true;
   for (;;) {
     if (cursor->leaf() != leaf) {
-      if (index.dropped.load(std::memory_order_acquire)) return Status(Code::kInterrupted);
-      if (leaf != kNoPage && !all) return Status::Ok();
+      if (leaf != kNoPage && (!all || interrupted())) return Status::Ok();
       leaf = cursor->leaf();
       first = !all;  // what lies between two sampled leaves is unknown
     }
-    if (IsLive(cursor->value(), index.clustered)) {
+    if (IsLive(cursor->value(), clustered)) {
       counter->Add(cursor->key(), first);
       first = false;
     }
@@ -94,31 +94,26 @@ Status AddFrom(const Index& index, Cursor* cursor, bool all, GroupCounter* count
   }
 }
 
-/// The same from the position set by `seek`.
-template <typename Seek>
-Status AddAfter(Seek seek, const Index& index, Cursor* cursor, bool all, GroupCounter* counter) {
-  const Status status = seek();
-  if (!status.ok()) return status;
-  return AddFrom(index, cursor, all, counter);
-}
-
 Status CountIndex(Index* index, bool whole, uint32_t leaves, FunctionRef<bool()> interrupted,
                   GroupCounter* counter) {
   Cursor cursor(&index->tree, FixHint::kScan);
+  const auto add_after = [&](Status found) {
+    return found.ok() ? AddFrom(&cursor, whole, index->clustered, interrupted, counter) : found;
+  };
+  Status status;
   if (whole) {
-    const Status status =
-        AddAfter([&] { return cursor.SeekFirst(); }, *index, &cursor, true, counter);
-    return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+    status = add_after(cursor.SeekFirst());
+  } else {
+    Random random(uint64_t{index->tree.index().value()} + 1);
+    for (const KeyBuffer& key : SampleLeaves(&index->tree, leaves, &random, interrupted)) {
+      if (interrupted()) break;
+      status = add_after(cursor.SeekAtLeast(key));
+      cursor.Unlatch();
+      if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
+    }
   }
-  Random random(uint64_t{index->tree.index().value()} + 1);
-  for (const KeyBuffer& key : SampleLeaves(&index->tree, leaves, &random, interrupted)) {
-    if (interrupted && interrupted()) break;
-    const Status status =
-        AddAfter([&] { return cursor.SeekAtLeast(key); }, *index, &cursor, false, counter);
-    cursor.Unlatch();
-    if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
-  }
-  return interrupted && interrupted() ? Status(Code::kInterrupted) : Status::Ok();
+  if (interrupted()) return Status(Code::kInterrupted);
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }
 
 }  // namespace
@@ -133,12 +128,17 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
   std::vector<TreeStatistics> trees;
   for (uint32_t i = 0; i < table->index_count(); ++i) {
     Index* index = table->index(i);
+    // The pages of one that goes will soon be others', who must not be called damaged.
+    const auto is_over = [&] {
+      return index->dropped.load(std::memory_order_acquire) || (interrupted && interrupted());
+    };
+    if (is_over()) return Status(Code::kInterrupted);
     Result<TreeStatistics> tree = index->tree.Statistics();
     if (!tree.ok()) return tree.status();
     const bool whole = tree->leaf_pages <= kLeavesCounted;
     GroupCounter counter(parts.get(), i);
     if (whole || parts != nullptr) {
-      const Status status = CountIndex(index, whole, leaves, interrupted, &counter);
+      const Status status = CountIndex(index, whole, leaves, is_over, &counter);
       if (!status.ok()) return status;
     }
     const uint64_t pages = tree->leaf_pages + tree->inner_pages;

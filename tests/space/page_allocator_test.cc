@@ -356,6 +356,31 @@ TEST(PageAllocatorTest, ASpaceWithoutFirstPagesIsAskedQuietly) {
   EXPECT_TRUE(log.Has(" is damaged: ")) << log.Text();
 }
 
+// What a device no longer reads, a scrub for example must not call damaged if nobody needs it.
+TEST(PageAllocatorTest, AFreePageIsFreeThoughItCannotBeRead) {
+  FaultFileSystem files(TestSeed());
+  SpaceFixture fixture(&files, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  const PageId used{kSpace, Take(&fixture, kNoPage).value()};
+  const PageId freed{kSpace, Take(&fixture, kNoPage).value()};
+  ASSERT_TRUE(Give(&fixture, freed.page).ok());
+  ASSERT_FALSE(fixture.pool().IsResident(used) || fixture.pool().IsResident(freed));
+  const LogCapture log;
+  files.Inject({.call = FileCall::kRead, .path_part = "space_", .lasting = true});
+  for (const LatchMode mode : {LatchMode::kShared, LatchMode::kExclusive}) {
+    EXPECT_TRUE(fixture.allocator().FixInUse(freed, mode).status().Is(Code::kNotFound));
+    EXPECT_EQ(log.Text(), "");
+  }
+  for (const LatchMode mode : {LatchMode::kShared, LatchMode::kExclusive}) {
+    EXPECT_TRUE(fixture.allocator().FixInUse(used, mode).status().Is(Code::kIoError));
+  }
+  files.ClearFaults();
+  const PageId bitmap{kSpace, BitmapPage(0, fixture.page_size())};
+  EXPECT_TRUE(fixture.allocator().FixInUse(bitmap).ok());
+  EXPECT_TRUE(
+      fixture.allocator().FixInUse(bitmap, LatchMode::kExclusive).status().Is(Code::kNotFound));
+}
+
 TEST(PageAllocatorTest, ADroppedSpaceIsGone) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
