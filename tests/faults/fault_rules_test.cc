@@ -19,6 +19,8 @@
 namespace rowan::faults {
 namespace {
 
+constexpr int kMoreStarts = 5;
+
 /// A line of the table.
 struct RuleLine {
   std::string call;
@@ -130,6 +132,11 @@ class FaultRulesTest : public testing::TestWithParam<size_t> {
     if (line_.call == "queue") return CountsOf(queue_fault_).fired != fired_before_;
     return scene_.FaultMet();
   }
+  void Run(Status* status) {
+    ASSERT_NO_FATAL_FAILURE(work_.prepare(&scene_));
+    ASSERT_NO_FATAL_FAILURE(Inject());
+    *status = work_.run(&scene_);
+  }
   void Clear() {
     scene_.world.files.ClearFaults();
     scene_.world.files.Unmount("");
@@ -199,9 +206,14 @@ TEST_P(FaultRulesTest, Hold) {
   SCOPED_TRACE(line_.call + " of " + line_.file + ": " + line_.fault + ", " + line_.work + ": " +
                line_.rule);
   path_part_ = PathPart();
-  ASSERT_NO_FATAL_FAILURE(work_.prepare(&scene_));
-  ASSERT_NO_FATAL_FAILURE(Inject());
-  const Status status = work_.run(&scene_);
+  Status status;
+  ASSERT_NO_FATAL_FAILURE(Run(&status));
+  // A start has nothing to redo that could fail if cleaners have written all before the crash.
+  for (int turn = 0; turn < kMoreStarts && line_.rule == "start fails" && status.ok(); ++turn) {
+    Clear();
+    ASSERT_NO_FATAL_FAILURE(scene_.OpenTables());
+    ASSERT_NO_FATAL_FAILURE(Run(&status));
+  }
   ASSERT_TRUE(Await([this] { return Met(); }))
       << "the work makes no such call: " << status.message();
   ASSERT_NO_FATAL_FAILURE(Expect(status));
