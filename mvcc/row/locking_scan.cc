@@ -167,7 +167,12 @@ Status LockingScan::WaitAndReturn() {
     current_lock_asks_ = 0;
     return status;
   }
-  return cover_.covering() ? cover_.SeekLooked() : scan_->SeekAgain();
+  if (cover_.covering()) return cover_.SeekLooked();
+  const Status positioned = scan_->SeekAgain();
+  const bool is_there = positioned.ok() && EqualBytes(scan_->cursor->key(), scan_->seek_key);
+  // Purged meanwhile, or rolled back: of no use, as in PassDead.
+  if (!is_there && scan_->txn->isolation <= IsolationLevel::kReadCommitted) UnlockCurrent();
+  return positioned;
 }
 
 Status LockingScan::CollectLocked(Status positioned) {

@@ -308,6 +308,14 @@ def test_read_committed_keeps_no_locks_of_rows_it_did_not_deliver(t):
     one.execute("COMMIT")
     waiting.must_finish()
     Pending(third, "INSERT INTO a VALUES (1, 10)").must_finish()
+    for search in ("FORCE INDEX (k) WHERE k = 30", "WHERE id = 3"):
+        one.execute("BEGIN")
+        one.execute("INSERT INTO a VALUES (3, 30)")
+        waiting = Pending(other, f"SELECT * FROM a {search} FOR UPDATE").must_wait()
+        one.execute("ROLLBACK")    # of the entry that was waited for nothing is left
+        t.equal(waiting.must_finish().rows, [])
+        Pending(third, "INSERT INTO a VALUES (3, 30)").must_finish()
+        third.execute("DELETE FROM a WHERE id = 3")
     one.execute("BEGIN")
     one.query("SELECT * FROM a WHERE id = 2 FOR UPDATE")
     t.equal(other.query("SELECT * FROM a FORCE INDEX (k) WHERE k = 20 FOR UPDATE SKIP LOCKED"), [])
