@@ -108,10 +108,14 @@ void PrepareCheckpoint(FaultScene* scene) {
   EXPECT_TRUE(ChangeAndCommit(scene).ok());
 }
 
+Status ChangeOneAndCommit(FaultScene* scene) {
+  const Status status = scene->ChangeOne();
+  return status.ok() ? scene->Commit() : status;
+}
+
 void PrepareCheckpointOfOne(FaultScene* scene) {
   scene->Begin();
-  EXPECT_TRUE(scene->ChangeOne().ok());
-  EXPECT_TRUE(scene->Commit().ok());
+  EXPECT_TRUE(ChangeOneAndCommit(scene).ok());
 }
 
 Status FlushAll(FaultScene* scene) {
@@ -120,8 +124,7 @@ Status FlushAll(FaultScene* scene) {
   // What there was to write, a cleaner may have written before the fault came.
   for (int turn = 0; turn < kMoreFlushes && status.ok() && !scene->FaultMet(); ++turn) {
     scene->session->Begin(IsolationLevel::kRepeatableRead);
-    status = scene->ChangeOne();
-    if (status.ok()) status = scene->Commit();
+    status = ChangeOneAndCommit(scene);
     if (status.ok()) status = pool->FlushAndCheckpoint();
   }
   return status;
